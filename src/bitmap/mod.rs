@@ -1,0 +1,1 @@
+//! Sets of row positions: roaring codecs and masks.

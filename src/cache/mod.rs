@@ -1,0 +1,1 @@
+//! Caches with byte budgets.

@@ -1,0 +1,1 @@
+//! Catalogs: what tables there are and where.

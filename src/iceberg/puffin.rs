@@ -1,0 +1,1 @@
+//! Puffin files (puffin-spec): footer and blobs.

@@ -1,0 +1,44 @@
+//! Counts of what was read, by kind of file: for tests, logs and metrics.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What a read is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// Table metadata JSON, version hints and listings.
+    Metadata,
+    ManifestList,
+    Manifest,
+    /// Position and equality delete files, deletion vectors.
+    Delete,
+    /// Parquet footers and page indexes.
+    Footer,
+    /// Column chunks of data files.
+    Data,
+}
+
+const KINDS: usize = 6;
+
+/// Requests and bytes by kind, since start.
+#[derive(Debug, Default)]
+pub struct IoCounters {
+    requests: [AtomicU64; KINDS],
+    bytes: [AtomicU64; KINDS],
+}
+
+impl IoCounters {
+    pub(super) fn record(&self, kind: FileKind, requests: u64, bytes: u64) {
+        self.requests[kind as usize].fetch_add(requests, Ordering::Relaxed);
+        self.bytes[kind as usize].fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Read requests of a kind.
+    pub fn requests(&self, kind: FileKind) -> u64 {
+        self.requests[kind as usize].load(Ordering::Relaxed)
+    }
+
+    /// Bytes read of a kind.
+    pub fn bytes(&self, kind: FileKind) -> u64 {
+        self.bytes[kind as usize].load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,13 @@
+//! Object stores: the only module that names `object_store`, and the only one that opens files.
+//!
+//! Invariants: a path leaves this module only resolved (path map applied, scheme normalised,
+//! never URL-decoded); a path outside of the table's allowed roots is refused; a length that a
+//! file declares is never trusted for an allocation before it was compared with the file's size.
+
+mod counters;
+mod path_map;
+mod table_io;
+
+pub use counters::{FileKind, IoCounters};
+pub use path_map::{PathMap, normalise};
+pub use table_io::{Storage, TableIo};

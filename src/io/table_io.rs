@@ -1,0 +1,223 @@
+//! Reading the files of one table.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use object_store::local::LocalFileSystem;
+use object_store::path::Path as StorePath;
+use object_store::{ObjectStore, ObjectStoreExt};
+
+use super::path_map::strip_segments;
+use super::{FileKind, IoCounters, PathMap, normalise};
+use crate::error::{Error, ErrorKind, Result, ResultExt};
+
+/// The stores of the process, shared by all tables. Only local files until object stores are built.
+#[derive(Debug)]
+pub struct Storage {
+    local: Arc<LocalFileSystem>,
+    counters: IoCounters,
+}
+
+impl Default for Storage {
+    fn default() -> Self {
+        Self {
+            local: Arc::new(LocalFileSystem::new()),
+            counters: IoCounters::default(),
+        }
+    }
+}
+
+impl Storage {
+    /// What was read so far.
+    pub fn counters(&self) -> &IoCounters {
+        &self.counters
+    }
+}
+
+/// Access to one table's files: its path map and the roots it may read below.
+#[derive(Debug, Clone)]
+pub struct TableIo {
+    storage: Arc<Storage>,
+    map: Arc<PathMap>,
+    roots: Arc<[String]>,
+}
+
+impl TableIo {
+    /// `roots`: folders that the table may read from (its location and configured extras); the
+    /// targets of the path map are added. All are normalised; local ones are also resolved
+    /// through symbolic links, so a link out of a root is refused when it is opened.
+    pub fn new(storage: Arc<Storage>, map: PathMap, roots: impl IntoIterator<Item = String>) -> Result<Self> {
+        let mut all = Vec::new();
+        for root in roots.into_iter().chain(map.targets().map(str::to_owned).collect::<Vec<_>>()) {
+            let root = normalise(&root)?;
+            if let Ok(real) = std::fs::canonicalize(&root)
+                && let Some(real) = real.to_str()
+                && real != root.trim_end_matches('/')
+            {
+                all.push(real.to_owned());
+            }
+            all.push(root);
+        }
+        Ok(Self {
+            storage,
+            map: Arc::new(map),
+            roots: all.into(),
+        })
+    }
+
+    /// The process-wide stores and counters.
+    pub fn storage(&self) -> &Arc<Storage> {
+        &self.storage
+    }
+
+    /// The location that a recorded path stands for: normalised, mapped, below an allowed root.
+    ///
+    /// Errors: `PermissionDenied` outside of the roots, `Unsupported` for a scheme that is not built.
+    pub fn resolve(&self, recorded: &str) -> Result<String> {
+        let location = self
+            .map
+            .apply(recorded)
+            .map_err(|e| Error::corrupt(e.message()).with("path", recorded.escape_debug()))?;
+        if let Some((scheme, _)) = location.split_once("://") {
+            return Err(Error::unsupported(format!(
+                "{scheme}:// locations cannot be read yet: map the prefix to a local folder with path_map"
+            ))
+            .with("path", recorded));
+        }
+        self.check_root(&location)?;
+        Ok(location)
+    }
+
+    /// Mapped and normalised, without the check of scheme and root: for comparing names only.
+    pub fn comparable(&self, recorded: &str) -> Result<String> {
+        self.map
+            .apply(recorded)
+            .map_err(|e| Error::corrupt(e.message()).with("path", recorded.escape_debug()))
+    }
+
+    fn check_root(&self, location: &str) -> Result<()> {
+        if self
+            .roots
+            .iter()
+            .any(|root| strip_segments(location, root).is_some_and(|rest| !rest.is_empty()))
+        {
+            return Ok(());
+        }
+        Err(Error::permission_denied(
+            "a file lies outside of the table's allowed folders: move it, or add a path_map rule for its prefix",
+        ))
+    }
+
+    /// Size of a file in bytes.
+    pub async fn size(&self, location: &str, kind: FileKind) -> Result<u64> {
+        let path = self.open(location).await?;
+        self.storage.counters.record(kind, 1, 0);
+        let meta = self.storage.local.head(&path).await.map_err(|e| store_error(e, location))?;
+        Ok(meta.size)
+    }
+
+    /// A whole file of at most `limit` bytes.
+    pub async fn read(&self, location: &str, kind: FileKind, limit: u64) -> Result<Bytes> {
+        let size = self.size(location, kind).await?;
+        if size > limit {
+            return Err(
+                Error::resource_exhausted(format!("file of {size} bytes is larger than the limit of {limit}")).with("file", location),
+            );
+        }
+        let path = self.open(location).await?;
+        self.storage.counters.record(kind, 1, size);
+        let got = self.storage.local.get(&path).await.map_err(|e| store_error(e, location))?;
+        got.bytes().await.map_err(|e| store_error(e, location))
+    }
+
+    /// Byte ranges of a file, each checked against `size` by the caller or short reads become errors.
+    pub async fn read_ranges(&self, location: &str, kind: FileKind, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        let path = self.open(location).await?;
+        let bytes = ranges.iter().map(|r| r.end.saturating_sub(r.start)).sum();
+        self.storage.counters.record(kind, ranges.len() as u64, bytes);
+        let parts = self
+            .storage
+            .local
+            .get_ranges(&path, ranges)
+            .await
+            .map_err(|e| store_error(e, location))?;
+        for (range, part) in ranges.iter().zip(&parts) {
+            if part.len() as u64 != range.end - range.start {
+                return Err(Error::corrupt("file is shorter than its own offsets say").with("file", location));
+            }
+        }
+        Ok(parts)
+    }
+
+    /// Names of the files directly below a folder (not recursive).
+    pub async fn list_files(&self, folder: &str) -> Result<Vec<String>> {
+        Ok(self.list(folder).await?.0)
+    }
+
+    /// Names of the folders directly below a folder.
+    pub async fn list_folders(&self, folder: &str) -> Result<Vec<String>> {
+        Ok(self.list(folder).await?.1)
+    }
+
+    async fn list(&self, folder: &str) -> Result<(Vec<String>, Vec<String>)> {
+        let folder = normalise(folder)?;
+        let path = store_path(folder.trim_end_matches('/'))?;
+        self.storage.counters.record(FileKind::Metadata, 1, 0);
+        let listing = self
+            .storage
+            .local
+            .list_with_delimiter(Some(&path))
+            .await
+            .map_err(|e| store_error(e, &folder))?;
+        let name = |p: &StorePath| p.filename().map(str::to_owned);
+        let mut files: Vec<String> = listing.objects.iter().filter_map(|o| name(&o.location)).collect();
+        let mut folders: Vec<String> = listing.common_prefixes.iter().filter_map(name).collect();
+        files.sort();
+        folders.sort();
+        Ok((files, folders))
+    }
+
+    /// Checks the real path (symbolic links followed) and gives the store's path.
+    async fn open(&self, location: &str) -> Result<StorePath> {
+        self.check_root(location).context("file", || location)?;
+        let named = PathBuf::from(location);
+        let real = tokio::task::spawn_blocking(move || std::fs::canonicalize(named))
+            .await
+            .map_err(|e| Error::internal("a blocking task failed").with_source(e))?
+            .map_err(|e| local_error(e, location))?;
+        let real = real
+            .to_str()
+            .ok_or_else(|| Error::unsupported("file name is not UTF-8").with("file", location))?;
+        self.check_root(real).context("file", || location)?;
+        store_path(location)
+    }
+}
+
+fn store_path(location: &str) -> Result<StorePath> {
+    StorePath::parse(location.trim_start_matches('/'))
+        .map_err(|e| Error::invalid("not a usable path").with("path", location).with_source(e))
+}
+
+fn local_error(e: std::io::Error, location: &str) -> Error {
+    let kind = match e.kind() {
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => ErrorKind::NotFound,
+        std::io::ErrorKind::PermissionDenied => ErrorKind::PermissionDenied,
+        _ => ErrorKind::Unavailable,
+    };
+    let message = if kind == ErrorKind::NotFound {
+        "file does not exist"
+    } else {
+        "cannot open file"
+    };
+    Error::new(kind, message).with("file", location).with_source(e)
+}
+
+fn store_error(e: object_store::Error, location: &str) -> Error {
+    match e {
+        object_store::Error::NotFound { .. } => Error::not_found("file does not exist").with("file", location),
+        object_store::Error::PermissionDenied { .. } => Error::permission_denied("may not read file").with("file", location),
+        other => Error::unavailable("cannot read file").with("file", location).with_source(other),
+    }
+}

@@ -1,0 +1,1 @@
+//! The merge-on-read scan.

@@ -1,0 +1,24 @@
+//! How a column of the table is found in a data file.
+
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::FieldRef;
+
+/// A column (or nested field) of the table's schema at a snapshot.
+///
+/// A file's field matches by id where the file has ids at all, else by one of `names`
+/// (name mapping) where the table has a mapping.
+#[derive(Debug, Clone)]
+pub struct Column {
+    /// Field id; unique in the schema.
+    pub id: i32,
+    /// Name, arrow type and nullability in the table.
+    pub field: FieldRef,
+    /// Names that the field goes by in files without ids, from the name mapping; empty without one.
+    pub names: Vec<String>,
+    /// Value of rows in files that lack the field: an array of one row, of the field's type.
+    pub initial_default: Option<ArrayRef>,
+    /// Struct fields; or the one element of a list; or key and value of a map.
+    pub children: Vec<Arc<Column>>,
+}

@@ -1,0 +1,41 @@
+//! Names of tables and versions.
+
+use std::fmt;
+
+/// `catalog.schema.table`; a nested namespace is joined with dots in `schema`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TableIdent {
+    pub catalog: String,
+    pub schema: String,
+    pub table: String,
+}
+
+impl TableIdent {
+    /// From its three parts.
+    pub fn new(catalog: impl Into<String>, schema: impl Into<String>, table: impl Into<String>) -> Self {
+        Self {
+            catalog: catalog.into(),
+            schema: schema.into(),
+            table: table.into(),
+        }
+    }
+}
+
+impl fmt::Display for TableIdent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.catalog, self.schema, self.table)
+    }
+}
+
+/// Which version of a table is asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum AsOf {
+    /// The newest committed snapshot.
+    Latest,
+    /// Snapshot id (Iceberg) or version (Delta).
+    Version(i64),
+    /// Branch or tag.
+    Ref(String),
+    /// The snapshot that was current at this time, microseconds since the epoch.
+    Timestamp(i64),
+}

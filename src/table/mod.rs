@@ -1,0 +1,18 @@
+//! Format-neutral model of a table as the engine sees it.
+//!
+//! Invariants: a [`Snapshot`] never changes; everything planned from it belongs to that one
+//! snapshot. Row positions are physical: position `n` is the `n`-th row of the data file,
+//! counted before any filter. Locations are resolved (path map applied) before they are
+//! compared or used as keys.
+
+mod column;
+mod ident;
+mod predicate;
+mod snapshot;
+mod task;
+
+pub use column::*;
+pub use ident::*;
+pub use predicate::*;
+pub use snapshot::*;
+pub use task::*;

@@ -1,0 +1,47 @@
+//! Tables and snapshots as traits; each format implements them.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+
+use super::{AsOf, Column, ScanPlan, ScanRequest, TableIdent};
+use crate::error::Result;
+
+/// Key of arrow field metadata: the column's type as its format names it (`timestamptz`, `decimal(12,2)`).
+pub const TYPE_NAME_KEY: &str = "sandur.type";
+/// Key of arrow field metadata: the column's comment.
+pub const DOC_KEY: &str = "sandur.doc";
+
+/// A table of a catalog. Loading one reads its newest metadata; the object itself is a view of it.
+#[async_trait]
+pub trait Table: Send + Sync + Debug {
+    /// The table's name.
+    fn ident(&self) -> &TableIdent;
+    /// `iceberg` or `delta`.
+    fn format(&self) -> &'static str;
+    /// The snapshot asked for. [`AsOf::Latest`] of a table without snapshots gives an empty snapshot.
+    ///
+    /// Errors: `NotFound` for a version that is not there, never another snapshot instead.
+    async fn snapshot(&self, at: &AsOf) -> Result<Arc<dyn Snapshot>>;
+}
+
+/// One immutable version of a table.
+#[async_trait]
+pub trait Snapshot: Send + Sync + Debug {
+    /// The table's name.
+    fn table(&self) -> &TableIdent;
+    /// Snapshot id or version; `None` for a table that was never written to.
+    fn id(&self) -> Option<i64>;
+    /// Where this version was read from (metadata file), with [`Self::id`] enough to read it again.
+    fn metadata_location(&self) -> &str;
+    /// Arrow schema of the table at this version. Field metadata has [`TYPE_NAME_KEY`] and [`DOC_KEY`].
+    fn schema(&self) -> &SchemaRef;
+    /// The same columns with what is needed to find them in files; parallel to [`Self::schema`].
+    fn columns(&self) -> &[Arc<Column>];
+    /// Names of the columns that identify a row, if declared (Iceberg identifier fields).
+    fn identifier_columns(&self) -> Vec<String>;
+    /// The files to read and what is deleted in them.
+    async fn plan_scan(&self, request: &ScanRequest) -> Result<ScanPlan>;
+}

@@ -1,0 +1,97 @@
+//! What a scan asks for and what a format answers: data files with their deletes.
+
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+
+use super::{Column, Predicate};
+
+/// What a query needs of a snapshot.
+#[derive(Debug, Clone, Default)]
+pub struct ScanRequest {
+    /// Terms that prune; never exact.
+    pub predicate: Predicate,
+}
+
+/// The files of a snapshot that a scan must read.
+#[derive(Debug, Clone, Default)]
+pub struct ScanPlan {
+    pub tasks: Vec<Arc<FileScanTask>>,
+}
+
+/// One data file to scan.
+#[derive(Debug)]
+pub struct FileScanTask {
+    /// Resolved location.
+    pub location: String,
+    /// File size in bytes as recorded; 0 when unknown.
+    pub size: u64,
+    /// Rows in the file as recorded, before deletes.
+    pub record_count: u64,
+    /// Constants for columns that are not in the file (identity partition values): field id and an array of one row.
+    pub constants: Arc<Vec<(i32, ArrayRef)>>,
+    /// What is deleted in the file.
+    pub deletes: DeleteSet,
+}
+
+/// All deletes that apply to one data file. A vector excludes position deletes (the vector has
+/// replaced them); equality deletes apply to what is left.
+#[derive(Debug, Clone, Default)]
+pub struct DeleteSet {
+    pub vector: Option<Arc<DeletionVectorRef>>,
+    pub positions: Vec<Arc<PositionDeleteFile>>,
+    pub equality: Vec<EqualityDeletes>,
+}
+
+impl DeleteSet {
+    /// True when nothing is deleted.
+    pub fn is_empty(&self) -> bool {
+        self.vector.is_none() && self.positions.is_empty() && self.equality.is_empty()
+    }
+}
+
+/// A deletion vector inside a file.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct DeletionVectorRef {
+    pub location: String,
+    pub offset: u64,
+    /// Length of the blob with its length prefix and checksum.
+    pub length: u64,
+    /// Deleted rows, checked against the blob.
+    pub cardinality: u64,
+}
+
+/// A position delete file (Parquet).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct PositionDeleteFile {
+    pub location: String,
+    pub size: u64,
+    pub record_count: u64,
+    /// Set when the file names one data file only, by its resolved location.
+    pub only_file: Option<String>,
+}
+
+/// Equality deletes of one scope and one set of key columns, and the age of the data file.
+#[derive(Debug, Clone)]
+pub struct EqualityDeletes {
+    pub set: Arc<EqualityDeleteSet>,
+    /// A key deletes a row when its sequence number is greater than this.
+    pub data_sequence_number: i64,
+}
+
+/// Equality delete files that share scope and key columns; loaded into one hash set.
+#[derive(Debug)]
+pub struct EqualityDeleteSet {
+    /// Key columns in order of field id, with their type in the table now (or, when dropped, last).
+    pub keys: Vec<Arc<Column>>,
+    pub files: Vec<EqualityDeleteFile>,
+}
+
+/// An equality delete file (Parquet).
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct EqualityDeleteFile {
+    pub location: String,
+    pub size: u64,
+    pub record_count: u64,
+    pub sequence_number: i64,
+}
