@@ -1,0 +1,104 @@
+//! What can be configured. Defaults stand here and nowhere else.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+/// The whole configuration.
+#[derive(Debug, Clone, Default)]
+pub struct Config {
+    pub server: ServerConfig,
+    pub limits: LimitsConfig,
+    pub cache: CacheConfig,
+    pub log: LogConfig,
+    /// By catalog name.
+    pub catalogs: BTreeMap<String, CatalogConfig>,
+}
+
+/// `[server]`
+#[derive(Debug, Clone)]
+pub struct ServerConfig {
+    pub listen: SocketAddr,
+}
+
+impl Default for ServerConfig {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 31337)),
+        }
+    }
+}
+
+/// `[limits]`
+#[derive(Debug, Clone)]
+pub struct LimitsConfig {
+    /// Bytes for running queries; `None` is 70 % of the machine's or container's memory.
+    pub memory: Option<u64>,
+    /// Queries that run at once; others wait.
+    pub queries: usize,
+}
+
+impl Default for LimitsConfig {
+    fn default() -> Self {
+        Self { memory: None, queries: 8 }
+    }
+}
+
+/// `[cache]`, in bytes
+#[derive(Debug, Clone)]
+pub struct CacheConfig {
+    /// Table metadata, manifests, Parquet footers.
+    pub metadata: u64,
+    /// Deletion bitmaps and equality key sets.
+    pub deletes: u64,
+}
+
+impl Default for CacheConfig {
+    fn default() -> Self {
+        Self {
+            metadata: 512 << 20,
+            deletes: 256 << 20,
+        }
+    }
+}
+
+/// `[log]`
+#[derive(Debug, Clone)]
+pub struct LogConfig {
+    /// A level or a filter directive.
+    pub level: String,
+}
+
+impl Default for LogConfig {
+    fn default() -> Self {
+        Self { level: "info".to_owned() }
+    }
+}
+
+/// `[catalog.NAME]`
+#[derive(Debug, Clone)]
+pub enum CatalogConfig {
+    /// A folder of tables: first level = schema unless it is a table itself, then schema `default`.
+    Directory { path: String },
+    /// Single tables by location.
+    Tables { tables: Vec<TableConfig> },
+}
+
+/// Format of a table given by location.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TableFormat {
+    Iceberg,
+    Delta,
+}
+
+/// `[[catalog.NAME.table]]`
+#[derive(Debug, Clone)]
+pub struct TableConfig {
+    /// `schema.table`
+    pub name: String,
+    pub format: TableFormat,
+    /// Table root or (Iceberg) one metadata file.
+    pub location: String,
+    /// (recorded prefix, real prefix)
+    pub path_map: Vec<(String, String)>,
+    pub read_only: bool,
+}
