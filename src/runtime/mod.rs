@@ -1,1 +1,5 @@
-//! Runtimes and the decode pool.
+//! Threads: the decode pool beside the async runtimes.
+
+mod decode;
+
+pub use decode::{Cancelled, DecodePool, Job};
