@@ -1,1 +1,8 @@
+//! The one integration-test binary: everything here uses the crate's public API alone.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, unreachable_pub)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod layering;
