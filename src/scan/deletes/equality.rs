@@ -68,11 +68,16 @@ fn leaves(columns: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
         .iter()
         .map(|column| {
             let leaf = path_leaf(column)?;
-            Ok(match leaf.data_type() {
-                DataType::Float32 => Arc::new(leaf.as_primitive::<Float32Type>().unary::<_, Float32Type>(|v| if v.is_nan() { f32::NAN } else { v })),
-                DataType::Float64 => Arc::new(leaf.as_primitive::<Float64Type>().unary::<_, Float64Type>(|v| if v.is_nan() { f64::NAN } else { v })),
+            let leaf: ArrayRef = match leaf.data_type() {
+                DataType::Float32 => {
+                    Arc::new(leaf.as_primitive::<Float32Type>().unary::<_, Float32Type>(|v| if v.is_nan() { f32::NAN } else { v }))
+                }
+                DataType::Float64 => {
+                    Arc::new(leaf.as_primitive::<Float64Type>().unary::<_, Float64Type>(|v| if v.is_nan() { f64::NAN } else { v }))
+                }
                 _ => leaf,
-            })
+            };
+            Ok(leaf)
         })
         .collect()
 }

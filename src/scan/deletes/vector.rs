@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::bitmap::{RowSet, decode_blob};
+use crate::bitmap::RowSet;
+use crate::bitmap::deletion_vector::decode_blob;
 use crate::cache::{CacheKey, CacheKind};
 use crate::error::{Error, Result, ResultExt};
 use crate::io::{FileKind, TableIo};
