@@ -36,8 +36,8 @@ pub(super) fn keep_mask(set: &RowSet, rows: Range<u64>) -> BooleanBuffer {
         if deleted == 0 {
             continue;
         }
-        let by_container =
-            deleted.saturating_mul(SPARSE) > u64::from(high - low) && clear_containers(&mut mask, base, map, low, high).is_ok();
+        let dense = deleted > FEW && deleted.saturating_mul(SPARSE) > u64::from(high - low);
+        let by_container = dense && clear_containers(&mut mask, base, map, low, high).is_ok();
         if !by_container {
             for low_bits in map.range(low..=high) {
                 mask.clear_row(base + u64::from(low_bits));

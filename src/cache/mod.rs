@@ -36,7 +36,11 @@ pub struct CacheKey {
 impl CacheKey {
     /// A key.
     pub fn new(kind: CacheKind, location: impl Into<Arc<str>>, part: u64) -> Self {
-        Self { kind, location: location.into(), part }
+        Self {
+            kind,
+            location: location.into(),
+            part,
+        }
     }
 
     fn weight(&self) -> usize {
@@ -59,15 +63,25 @@ pub struct ByteCache {
 
 impl fmt::Debug for ByteCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ByteCache").field("budget", &self.budget).field("bytes", &self.inner.weighted_size()).finish()
+        f.debug_struct("ByteCache")
+            .field("budget", &self.budget)
+            .field("bytes", &self.inner.weighted_size())
+            .finish()
     }
 }
 
 impl ByteCache {
     /// A cache that holds at most `budget` bytes.
     pub fn new(budget: u64) -> Self {
-        let inner = moka::future::Cache::builder().max_capacity(budget).weigher(|_: &CacheKey, entry: &Entry| entry.bytes).build();
-        Self { inner, budget, loads: AtomicU64::new(0) }
+        let inner = moka::future::Cache::builder()
+            .max_capacity(budget)
+            .weigher(|_: &CacheKey, entry: &Entry| entry.bytes)
+            .build();
+        Self {
+            inner,
+            budget,
+            loads: AtomicU64::new(0),
+        }
     }
 
     /// The value under `key`, loaded if it is missing. `load` gives the value and its size in bytes.
@@ -82,10 +96,16 @@ impl ByteCache {
             self.loads.fetch_add(1, Ordering::Relaxed);
             let (value, bytes) = load.await?;
             let bytes = u32::try_from(bytes.saturating_add(key_weight)).unwrap_or(u32::MAX);
-            Ok::<_, Error>(Entry { value: Arc::new(value), bytes })
+            Ok::<_, Error>(Entry {
+                value: Arc::new(value),
+                bytes,
+            })
         };
         let entry = self.inner.try_get_with(key, init).await.map_err(|e| e.share())?;
-        entry.value.downcast::<V>().map_err(|_| Error::internal("a cache key was used for two types"))
+        entry
+            .value
+            .downcast::<V>()
+            .map_err(|_| Error::internal("a cache key was used for two types"))
     }
 
     /// Bytes held now, after pending evictions.
@@ -117,7 +137,10 @@ pub struct Caches {
 impl Caches {
     /// Caches with the given budgets in bytes.
     pub fn new(metadata: u64, deletes: u64) -> Self {
-        Self { metadata: ByteCache::new(metadata), deletes: ByteCache::new(deletes) }
+        Self {
+            metadata: ByteCache::new(metadata),
+            deletes: ByteCache::new(deletes),
+        }
     }
 }
 
@@ -143,7 +166,10 @@ mod tests {
     async fn ten_times_the_budget_stays_within_it() {
         let cache = ByteCache::new(100_000);
         for i in 0..1000 {
-            cache.get_or_load(key(&format!("{i}")), async move { Ok((vec![0u8; 1000], 1000)) }).await.unwrap();
+            cache
+                .get_or_load(key(&format!("{i}")), async move { Ok((vec![0u8; 1000], 1000)) })
+                .await
+                .unwrap();
         }
         assert!(cache.bytes().await <= 100_000);
         assert!(cache.bytes().await > 0);

@@ -32,7 +32,11 @@ pub(super) fn file_names(mapping: Option<&NameMapping>) -> FileNames {
 ///
 /// Errors: `Unsupported` for a column of a type that cannot be read yet, naming it.
 pub(super) fn columns(schema: &Schema, names: &FileNames) -> Result<Vec<Arc<Column>>> {
-    schema.fields().iter().map(|f| column(f, names, true).map(Arc::new).map_err(|e| e.with("column", &f.name))).collect()
+    schema
+        .fields()
+        .iter()
+        .map(|f| column(f, names, true).map(Arc::new).map_err(|e| e.with("column", &f.name)))
+        .collect()
 }
 
 /// The top-level column that leads to field `id`, cut down to the path to it: what an equality
@@ -44,9 +48,13 @@ pub(super) fn key_column(schema: &Schema, names: &FileNames, id: i32) -> Result<
     let mut cut = column(field, names, false)?;
     let mut at = id;
     while let Some(parent_id) = schema.parent_of(at) {
-        let parent = schema.field_by_id(parent_id).ok_or_else(|| Error::internal("parent field is not in the schema"))?;
+        let parent = schema
+            .field_by_id(parent_id)
+            .ok_or_else(|| Error::internal("parent field is not in the schema"))?;
         if !matches!(parent.field_type, Type::Struct(_)) {
-            return Err(Error::corrupt(format!("equality delete on field {id}, which lies in a list or map")));
+            return Err(Error::corrupt(format!(
+                "equality delete on field {id}, which lies in a list or map"
+            )));
         }
         let data_type = DataType::Struct(Fields::from(vec![Arc::clone(&cut.field)]));
         cut = Column {
@@ -65,7 +73,11 @@ fn column(field: &NestedField, names: &FileNames, top_level: bool) -> Result<Col
     let (data_type, children) = match &field.field_type {
         Type::Primitive(primitive) => (primitive_type(primitive)?, Vec::new()),
         Type::Struct(fields) => {
-            let children = fields.fields.iter().map(|f| column(f, names, false).map(Arc::new)).collect::<Result<Vec<_>>>()?;
+            let children = fields
+                .fields
+                .iter()
+                .map(|f| column(f, names, false).map(Arc::new))
+                .collect::<Result<Vec<_>>>()?;
             (DataType::Struct(children.iter().map(|c| Arc::clone(&c.field)).collect()), children)
         }
         Type::List(list) => {
@@ -74,7 +86,10 @@ fn column(field: &NestedField, names: &FileNames, top_level: bool) -> Result<Col
         }
         Type::Map(map) => {
             let (key, value) = (column(&map.key, names, false)?, column(&map.value, names, false)?);
-            let key = Column { field: Arc::new(key.field.as_ref().clone().with_nullable(false)), ..key };
+            let key = Column {
+                field: Arc::new(key.field.as_ref().clone().with_nullable(false)),
+                ..key
+            };
             let pair = DataType::Struct(Fields::from(vec![Arc::clone(&key.field), Arc::clone(&value.field)]));
             let entries = Arc::new(Field::new("key_value", pair, false));
             (DataType::Map(entries, false), vec![Arc::new(key), Arc::new(value)])
@@ -96,7 +111,11 @@ fn column(field: &NestedField, names: &FileNames, top_level: bool) -> Result<Col
         id: field.id,
         field: Arc::new(arrow_field),
         names: names.get(&field.id).cloned().unwrap_or_default(),
-        initial_default: field.initial_default.as_ref().map(|value| default_array(value, &field.field_type)).transpose()?,
+        initial_default: field
+            .initial_default
+            .as_ref()
+            .map(|value| default_array(value, &field.field_type))
+            .transpose()?,
         children,
     })
 }

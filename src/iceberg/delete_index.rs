@@ -59,7 +59,13 @@ pub(super) struct DeleteIndexBuilder<'a> {
 
 impl<'a> DeleteIndexBuilder<'a> {
     pub(super) fn new(io: &'a TableIo, metadata: &'a TableMetadata, names: &'a FileNames) -> Self {
-        Self { io, metadata, names, index: DeleteIndex::default(), equality: HashMap::new() }
+        Self {
+            io,
+            metadata,
+            names,
+            index: DeleteIndex::default(),
+            equality: HashMap::new(),
+        }
     }
 
     /// Adds a live entry of a delete manifest.
@@ -72,7 +78,10 @@ impl<'a> DeleteIndexBuilder<'a> {
             (FileContent::EqualityDeletes, FileFormat::Parquet) => self.add_equality(entry),
             (FileContent::Data, _) => Err(Error::corrupt("a delete manifest lists a data file")),
             _ if entry.record_count() == 0 => Ok(()),
-            (_, format) => Err(Error::unsupported(format!("delete files in {} cannot be read yet", format.as_str()))),
+            (_, format) => Err(Error::unsupported(format!(
+                "delete files in {} cannot be read yet",
+                format.as_str()
+            ))),
         }
         .context("file", || entry.file_path())
     }
@@ -83,10 +92,19 @@ impl<'a> DeleteIndexBuilder<'a> {
         else {
             return Err(Error::corrupt("a deletion vector lacks its referenced data file, offset or size"));
         };
-        let vector =
-            DeletionVectorRef { location: self.io.resolve(entry.file_path())?, offset, length, cardinality: entry.record_count() };
+        let vector = DeletionVectorRef {
+            location: self.io.resolve(entry.file_path())?,
+            offset,
+            length,
+            cardinality: entry.record_count(),
+        };
         let data_file = self.io.comparable(data_file)?;
-        if self.index.vectors.insert(data_file.clone(), (Arc::new(vector), entry.sequence_number())).is_some() {
+        if self
+            .index
+            .vectors
+            .insert(data_file.clone(), (Arc::new(vector), entry.sequence_number()))
+            .is_some()
+        {
             return Err(Error::corrupt("a data file has two live deletion vectors").with("data_file", data_file));
         }
         Ok(())
@@ -96,7 +114,11 @@ impl<'a> DeleteIndexBuilder<'a> {
         if entry.record_count() == 0 {
             return Ok(());
         }
-        let named = match (entry.referenced_data_file(), entry.lower_bound(FILE_PATH_ID), entry.upper_bound(FILE_PATH_ID)) {
+        let named = match (
+            entry.referenced_data_file(),
+            entry.lower_bound(FILE_PATH_ID),
+            entry.upper_bound(FILE_PATH_ID),
+        ) {
             (Some(path), _, _) => Some(path.to_owned()),
             // A bound that was cut differs from its counterpart, so equal bounds are the whole path.
             (None, Some(lower), Some(upper)) if lower == upper => std::str::from_utf8(lower).ok().map(str::to_owned),
@@ -109,7 +131,11 @@ impl<'a> DeleteIndexBuilder<'a> {
             file_scoped: named.is_some(),
         };
         let partition = (entry.spec_id(), Arc::clone(entry.partition()));
-        let positions = Positions { file: Arc::new(file), sequence_number: entry.sequence_number(), partition: partition.clone() };
+        let positions = Positions {
+            file: Arc::new(file),
+            sequence_number: entry.sequence_number(),
+            partition: partition.clone(),
+        };
         match named {
             Some(path) => self.index.by_file.entry(self.io.comparable(&path)?).or_default().push(positions),
             None => self.index.by_partition.entry(partition).or_default().push(positions),
@@ -148,10 +174,18 @@ impl<'a> DeleteIndexBuilder<'a> {
             for (ids, files) in sets {
                 let newest = files.iter().map(|f| f.sequence_number).max().unwrap_or(i64::MIN);
                 let keys = ids.iter().map(|id| self.key(*id)).collect::<Result<Vec<_>>>()?;
-                let equality = Equality { set: Arc::new(EqualityDeleteSet { keys, files }), newest };
+                let equality = Equality {
+                    set: Arc::new(EqualityDeleteSet { keys, files }),
+                    newest,
+                };
                 match &scope {
                     None => self.index.global_equality.push(equality),
-                    Some(partition) => self.index.equality_by_partition.entry(partition.clone()).or_default().push(equality),
+                    Some(partition) => self
+                        .index
+                        .equality_by_partition
+                        .entry(partition.clone())
+                        .or_default()
+                        .push(equality),
                 }
             }
         }
@@ -160,7 +194,7 @@ impl<'a> DeleteIndexBuilder<'a> {
 
     /// The key column of field `id`: as the table has it now, or as the newest schema that had it.
     fn key(&self, id: i32) -> Result<Arc<Column>> {
-        let current = self.metadata.current_schema();
+        let current = self.metadata.current_schema()?;
         let mut older: Vec<_> = self.metadata.schemas.iter().collect();
         older.sort_by_key(|s| std::cmp::Reverse(s.schema_id()));
         for schema in std::iter::once(current).chain(older) {
@@ -168,7 +202,9 @@ impl<'a> DeleteIndexBuilder<'a> {
                 return Ok(column);
             }
         }
-        Err(Error::corrupt(format!("equality delete on field {id}, which no schema of the table has")))
+        Err(Error::corrupt(format!(
+            "equality delete on field {id}, which no schema of the table has"
+        )))
     }
 }
 
@@ -188,7 +224,13 @@ impl DeleteIndex {
             }
             deletes.vector = Some(Arc::clone(vector));
         } else {
-            for positions in self.by_file.get(location).into_iter().flatten().filter(|p| age <= p.sequence_number) {
+            for positions in self
+                .by_file
+                .get(location)
+                .into_iter()
+                .flatten()
+                .filter(|p| age <= p.sequence_number)
+            {
                 if positions.partition != partition {
                     return Err(Error::corrupt("a position delete file names a data file of another partition")
                         .with("delete_file", &positions.file.location));
@@ -196,7 +238,9 @@ impl DeleteIndex {
                 deletes.positions.push(Arc::clone(&positions.file));
             }
             let shared = self.by_partition.get(&partition).into_iter().flatten();
-            deletes.positions.extend(shared.filter(|p| age <= p.sequence_number).map(|p| Arc::clone(&p.file)));
+            deletes
+                .positions
+                .extend(shared.filter(|p| age <= p.sequence_number).map(|p| Arc::clone(&p.file)));
         }
         let scoped = self.equality_by_partition.get(&partition).into_iter().flatten();
         deletes.equality.extend(
@@ -204,7 +248,10 @@ impl DeleteIndex {
                 .iter()
                 .chain(scoped)
                 .filter(|e| age < e.newest)
-                .map(|e| EqualityDeletes { set: Arc::clone(&e.set), data_sequence_number: age }),
+                .map(|e| EqualityDeletes {
+                    set: Arc::clone(&e.set),
+                    data_sequence_number: age,
+                }),
         );
         Ok(deletes)
     }

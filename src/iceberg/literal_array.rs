@@ -15,7 +15,9 @@ use crate::error::{Error, Result};
 /// A value of a primitive type; null for `None`. Values of a type that the column was promoted from are widened.
 pub(super) fn literal_array(value: Option<&Literal>, primitive: &PrimitiveType) -> Result<ArrayRef> {
     let data_type = primitive_type(primitive)?;
-    let Some(value) = value else { return Ok(new_null_array(&data_type, 1)) };
+    let Some(value) = value else {
+        return Ok(new_null_array(&data_type, 1));
+    };
     let long = |value: &Literal| match value {
         Literal::Int(v) => Some(i64::from(*v)),
         Literal::Long(v) => Some(*v),
@@ -64,12 +66,20 @@ pub(super) fn default_array(value: &Literal, field_type: &Type) -> Result<ArrayR
                 arrow_fields.push(Field::new(&field.name, array.data_type().clone(), !field.required));
                 children.push(array);
             }
-            Ok(Arc::new(StructArray::try_new_with_length(Fields::from(arrow_fields), children, None, 1)?))
+            Ok(Arc::new(StructArray::try_new_with_length(
+                Fields::from(arrow_fields),
+                children,
+                None,
+                1,
+            )?))
         }
         _ => Err(Error::corrupt(format!("a default {value:?} is not allowed for type {field_type}"))),
     }
 }
 
 fn fixed(bytes: &[u8], length: i32) -> Result<ArrayRef> {
-    Ok(Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size([Some(bytes)].into_iter(), length)?))
+    Ok(Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(
+        [Some(bytes)].into_iter(),
+        length,
+    )?))
 }

@@ -38,16 +38,25 @@ impl TableLocation {
         let location = normalise(location)?;
         let trimmed = location.trim_end_matches('/');
         if !is_metadata_name(trimmed.rsplit('/').next().unwrap_or_default()) {
-            return Ok(Self { root: trimmed.to_owned(), metadata_file: None, path_map });
+            return Ok(Self {
+                root: trimmed.to_owned(),
+                metadata_file: None,
+                path_map,
+            });
         }
         let folder = parent(trimmed);
         let root = if folder.ends_with("/metadata") { parent(folder) } else { folder };
-        Ok(Self { root: root.to_owned(), metadata_file: Some(trimmed.to_owned()), path_map })
+        Ok(Self {
+            root: root.to_owned(),
+            metadata_file: Some(trimmed.to_owned()),
+            path_map,
+        })
     }
 }
 
 fn parent(path: &str) -> &str {
-    path.rsplit_once('/').map_or("/", |(folder, _)| if folder.is_empty() { "/" } else { folder })
+    path.rsplit_once('/')
+        .map_or("/", |(folder, _)| if folder.is_empty() { "/" } else { folder })
 }
 
 /// Loads tables; one per process.
@@ -82,8 +91,17 @@ impl TableLoader {
         let io = self.io(location, None)?;
         let metadata = self.metadata(&io, metadata_file).await.context("table", || ident)?;
         let io = self.io(location, Some(&metadata.location))?;
-        let files = TableFiles { io, caches: Arc::clone(&self.caches), pool: Arc::clone(&self.pool) };
-        Ok(IcebergTable { ident: ident.clone(), files: Arc::new(files), metadata, metadata_location: metadata_file.to_owned() })
+        let files = TableFiles {
+            io,
+            caches: Arc::clone(&self.caches),
+            pool: Arc::clone(&self.pool),
+        };
+        Ok(IcebergTable {
+            ident: ident.clone(),
+            files: Arc::new(files),
+            metadata,
+            metadata_location: metadata_file.to_owned(),
+        })
     }
 
     /// Access below the table's folder. A table that lies elsewhere than its metadata says was moved
@@ -128,7 +146,11 @@ impl TableLoader {
         let versions: Vec<(u64, &String)> = names.iter().filter_map(|n| metadata_version(n).map(|v| (v, n))).collect();
         let newest = versions.iter().map(|(v, _)| *v).max().ok_or_else(missing)?;
         let mut best: Option<(i64, String)> = None;
-        let candidates: Vec<String> = versions.iter().filter(|(v, _)| *v == newest).map(|(_, n)| format!("{folder}/{n}")).collect();
+        let candidates: Vec<String> = versions
+            .iter()
+            .filter(|(v, _)| *v == newest)
+            .map(|(_, n)| format!("{folder}/{n}"))
+            .collect();
         if let [only] = candidates.as_slice() {
             return Ok(only.clone());
         }
@@ -172,7 +194,10 @@ mod tests {
     #[test]
     fn a_metadata_file_names_its_table_folder() {
         let location = TableLocation::from_path("file:///data/t/metadata/v2.metadata.json", Vec::new()).unwrap();
-        assert_eq!((location.root.as_str(), location.metadata_file.as_deref()), ("/data/t", Some("/data/t/metadata/v2.metadata.json")));
+        assert_eq!(
+            (location.root.as_str(), location.metadata_file.as_deref()),
+            ("/data/t", Some("/data/t/metadata/v2.metadata.json"))
+        );
         let location = TableLocation::from_path("/data/t/", Vec::new()).unwrap();
         assert_eq!((location.root.as_str(), location.metadata_file), ("/data/t", None));
     }

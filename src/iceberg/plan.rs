@@ -29,8 +29,11 @@ pub(super) async fn plan_scan(files: &TableFiles, metadata: &Arc<TableMetadata>,
     let names = file_names(mapping.as_ref());
     let list = manifest_list(files, snapshot).await?;
     let live: Vec<ManifestFile> = list.iter().filter(|m| m.may_have_live_files()).cloned().collect();
-    let manifests: Vec<Arc<Manifest>> =
-        futures::stream::iter(live).map(|entry| manifest(files, metadata, entry)).buffered(CONCURRENT_MANIFESTS).try_collect().await?;
+    let manifests: Vec<Arc<Manifest>> = futures::stream::iter(live)
+        .map(|entry| manifest(files, metadata, entry))
+        .buffered(CONCURRENT_MANIFESTS)
+        .try_collect()
+        .await?;
 
     let mut deletes = DeleteIndexBuilder::new(&files.io, metadata, &names);
     for manifest in manifests.iter().filter(|m| m.content() == ManifestContent::Deletes) {
@@ -40,7 +43,12 @@ pub(super) async fn plan_scan(files: &TableFiles, metadata: &Arc<TableMetadata>,
     }
     let deletes = deletes.build()?;
 
-    let mut tasks = Tasks { files, metadata, deletes: &deletes, constants: HashMap::new() };
+    let mut tasks = Tasks {
+        files,
+        metadata,
+        deletes: &deletes,
+        constants: HashMap::new(),
+    };
     let mut planned = Vec::new();
     for manifest in manifests.iter().filter(|m| m.content() == ManifestContent::Data) {
         // Writers exist that commit a file of no rows without writing it.
@@ -48,7 +56,11 @@ pub(super) async fn plan_scan(files: &TableFiles, metadata: &Arc<TableMetadata>,
             planned.push(Arc::new(tasks.task(&entry).context("file", || entry.file_path())?));
         }
     }
-    Ok(ScanPlan { tasks: planned, io: files.io.clone(), has_name_mapping: mapping.is_some() })
+    Ok(ScanPlan {
+        tasks: planned,
+        io: files.io.clone(),
+        has_name_mapping: mapping.is_some(),
+    })
 }
 
 fn check_readable(entry: &EntryRef<'_>) -> Result<()> {
@@ -56,7 +68,10 @@ fn check_readable(entry: &EntryRef<'_>) -> Result<()> {
         return Err(Error::corrupt("a data manifest lists a delete file"));
     }
     if entry.file_format() != FileFormat::Parquet {
-        return Err(Error::unsupported(format!("data files in {} cannot be read yet", entry.file_format().as_str())));
+        return Err(Error::unsupported(format!(
+            "data files in {} cannot be read yet",
+            entry.file_format().as_str()
+        )));
     }
     Ok(())
 }
@@ -149,7 +164,7 @@ impl Tasks<'_> {
                 continue;
             }
             // The source may have been dropped since; an equality delete can still name it.
-            let source = std::iter::once(self.metadata.current_schema())
+            let source = std::iter::once(self.metadata.current_schema()?)
                 .chain(self.metadata.schemas.iter())
                 .find_map(|schema| schema.field_by_id(field.source_id));
             if let Some(Type::Primitive(primitive)) = source.map(|f| &f.field_type) {

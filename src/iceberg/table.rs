@@ -35,14 +35,17 @@ impl IcebergTable {
     /// The snapshot asked for, as its own type.
     pub fn snapshot_at(&self, at: &AsOf) -> Result<IcebergSnapshot> {
         let (snapshot, schema) = match at {
-            AsOf::Latest => (self.metadata.current_snapshot().cloned(), self.metadata.current_schema()),
+            AsOf::Latest => (self.metadata.current_snapshot().cloned(), self.metadata.current_schema()?),
             AsOf::Version(id) => {
                 let snapshot = self
                     .metadata
                     .snapshot_by_id(*id)
                     .ok_or_else(|| Error::not_found(format!("the table has no snapshot {id}")).with("table", &self.ident))?;
                 let schema = snapshot.schema_id.and_then(|id| self.metadata.schema_by_id(id));
-                (Some(Arc::clone(snapshot)), schema.unwrap_or_else(|| self.metadata.current_schema()))
+                (
+                    Some(Arc::clone(snapshot)),
+                    schema.map_or_else(|| self.metadata.current_schema(), Ok)?,
+                )
             }
             AsOf::Ref(_) | AsOf::Timestamp(_) => {
                 return Err(Error::unsupported("reading a table by branch, tag or time is not built yet").with("table", &self.ident));
@@ -83,8 +86,18 @@ impl IcebergSnapshot {
         let mapping = table.metadata.name_mapping()?;
         let columns = columns(schema, &file_names(mapping.as_ref()))?;
         let arrow_schema = Arc::new(ArrowSchema::new(columns.iter().map(|c| Arc::clone(&c.field)).collect::<Vec<_>>()));
-        let identifiers = schema.identifier_field_ids().iter().filter_map(|id| schema.full_name(*id)).collect();
-        Ok(Self { table: table.clone(), snapshot, columns, schema: arrow_schema, identifiers })
+        let identifiers = schema
+            .identifier_field_ids()
+            .iter()
+            .filter_map(|id| schema.full_name(*id))
+            .collect();
+        Ok(Self {
+            table: table.clone(),
+            snapshot,
+            columns,
+            schema: arrow_schema,
+            identifiers,
+        })
     }
 
     /// The table that this is a snapshot of.
@@ -126,10 +139,14 @@ impl Snapshot for IcebergSnapshot {
 
     async fn plan_scan(&self, _request: &ScanRequest) -> Result<ScanPlan> {
         match &self.snapshot {
-            None => Ok(ScanPlan { tasks: Vec::new(), io: self.table.files.io.clone(), has_name_mapping: false }),
-            Some(snapshot) => {
-                plan_scan(&self.table.files, &self.table.metadata, snapshot).await.context("table", || &self.table.ident)
-            }
+            None => Ok(ScanPlan {
+                tasks: Vec::new(),
+                io: self.table.files.io.clone(),
+                has_name_mapping: false,
+            }),
+            Some(snapshot) => plan_scan(&self.table.files, &self.table.metadata, snapshot)
+                .await
+                .context("table", || &self.table.ident),
         }
     }
 }

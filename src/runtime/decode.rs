@@ -51,7 +51,11 @@ impl DecodePool {
             .thread_name(|i| format!("decode-{i}"))
             .build()
             .map_err(|e| Error::internal("cannot start the decode pool").with_source(e))?;
-        Ok(Self { pool, finished: AtomicU64::new(0), abandoned: Arc::default() })
+        Ok(Self {
+            pool,
+            finished: AtomicU64::new(0),
+            abandoned: Arc::default(),
+        })
     }
 
     /// Runs `work` on the pool, first come first served.

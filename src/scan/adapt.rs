@@ -15,7 +15,10 @@ use crate::error::{Error, Result};
 #[derive(Debug, Clone)]
 pub(super) enum Read {
     /// Field `index` of the decoded batch or struct.
-    Column { index: usize, adapt: Adapt },
+    Column {
+        index: usize,
+        adapt: Adapt,
+    },
     /// The same value in every row.
     Constant(ArrayRef),
     Null(DataType),
@@ -26,16 +29,29 @@ pub(super) enum Read {
 pub(super) enum Adapt {
     Same,
     Cast(DataType),
-    Struct { fields: Fields, reads: Vec<Read> },
-    List { element: FieldRef, adapt: Box<Adapt> },
-    Map { entries: FieldRef, key: Box<Adapt>, value: Box<Adapt> },
+    Struct {
+        fields: Fields,
+        reads: Vec<Read>,
+    },
+    List {
+        element: FieldRef,
+        adapt: Box<Adapt>,
+    },
+    Map {
+        entries: FieldRef,
+        key: Box<Adapt>,
+        value: Box<Adapt>,
+    },
 }
 
 impl Read {
     /// True when every primitive below comes from the file itself.
     pub(super) fn is_from_file(&self) -> bool {
         match self {
-            Self::Column { adapt: Adapt::Struct { reads, .. }, .. } => reads.iter().all(Self::is_from_file),
+            Self::Column {
+                adapt: Adapt::Struct { reads, .. },
+                ..
+            } => reads.iter().all(Self::is_from_file),
             Self::Column { .. } => true,
             Self::Constant(_) | Self::Null(_) => false,
         }
@@ -45,7 +61,9 @@ impl Read {
     pub(super) fn apply(&self, decoded: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
         match self {
             Self::Column { index, adapt } => {
-                let array = decoded.get(*index).ok_or_else(|| Error::internal("decoded batch lacks a planned column"))?;
+                let array = decoded
+                    .get(*index)
+                    .ok_or_else(|| Error::internal("decoded batch lacks a planned column"))?;
                 adapt.apply(array)
             }
             Self::Constant(value) => repeat(value, rows),
@@ -61,13 +79,26 @@ impl Adapt {
             Self::Cast(to) => cast_exact(array, to),
             Self::Struct { fields, reads } => {
                 let array = downcast::<StructArray>(array)?;
-                let children = reads.iter().map(|r| r.apply(array.columns(), array.len())).collect::<Result<Vec<_>>>()?;
-                Ok(Arc::new(StructArray::try_new_with_length(fields.clone(), children, array.nulls().cloned(), array.len())?))
+                let children = reads
+                    .iter()
+                    .map(|r| r.apply(array.columns(), array.len()))
+                    .collect::<Result<Vec<_>>>()?;
+                Ok(Arc::new(StructArray::try_new_with_length(
+                    fields.clone(),
+                    children,
+                    array.nulls().cloned(),
+                    array.len(),
+                )?))
             }
             Self::List { element, adapt } => {
                 let array = downcast::<ListArray>(array)?;
                 let values = adapt.apply(array.values())?;
-                Ok(Arc::new(ListArray::try_new(Arc::clone(element), array.offsets().clone(), values, array.nulls().cloned())?))
+                Ok(Arc::new(ListArray::try_new(
+                    Arc::clone(element),
+                    array.offsets().clone(),
+                    values,
+                    array.nulls().cloned(),
+                )?))
             }
             Self::Map { entries, key, value } => {
                 let array = downcast::<MapArray>(array)?;
@@ -76,14 +107,23 @@ impl Adapt {
                 };
                 let columns = vec![key.apply(array.keys())?, value.apply(array.values())?];
                 let pairs = StructArray::try_new(fields.clone(), columns, None)?;
-                Ok(Arc::new(MapArray::try_new(Arc::clone(entries), array.offsets().clone(), pairs, array.nulls().cloned(), false)?))
+                Ok(Arc::new(MapArray::try_new(
+                    Arc::clone(entries),
+                    array.offsets().clone(),
+                    pairs,
+                    array.nulls().cloned(),
+                    false,
+                )?))
             }
         }
     }
 }
 
 fn downcast<T: Array + 'static>(array: &ArrayRef) -> Result<&T> {
-    array.as_any().downcast_ref::<T>().ok_or_else(|| Error::internal(format!("decoded array has type {}", array.data_type())))
+    array
+        .as_any()
+        .downcast_ref::<T>()
+        .ok_or_else(|| Error::internal(format!("decoded array has type {}", array.data_type())))
 }
 
 /// An array of `rows` times the one value of `value`.
@@ -99,7 +139,10 @@ pub(super) fn path_leaf(array: &ArrayRef) -> Result<ArrayRef> {
     let mut array = Arc::clone(array);
     while let DataType::Struct(_) = array.data_type() {
         let parent = downcast::<StructArray>(&array)?;
-        let child = parent.columns().first().ok_or_else(|| Error::internal("key path ends in an empty struct"))?;
+        let child = parent
+            .columns()
+            .first()
+            .ok_or_else(|| Error::internal("key path ends in an empty struct"))?;
         let nulls = arrow::buffer::NullBuffer::union(parent.nulls(), child.logical_nulls().as_ref());
         let data = child.to_data().into_builder().nulls(nulls).build()?;
         array = make_array(data);

@@ -39,13 +39,17 @@ pub(super) fn may_read_as(file: &DataType, table: &DataType) -> bool {
 /// Casts, exactly: a value that does not fit is an error.
 pub(super) fn cast_exact(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     use DataType as T;
-    let options = CastOptions { safe: false, ..CastOptions::default() };
+    let options = CastOptions {
+        safe: false,
+        ..CastOptions::default()
+    };
     let array = match (array.data_type(), to) {
         // Relabel the zone without moving the instant: the stored number counts from the epoch in UTC either way.
-        (T::Timestamp(unit, Some(_)), T::Timestamp(_, None)) => cast_with_options(array, &T::Timestamp(*unit, Some("+00:00".into())), &options)?,
+        (T::Timestamp(unit, Some(_)), T::Timestamp(_, None)) => {
+            cast_with_options(array, &T::Timestamp(*unit, Some("+00:00".into())), &options)?
+        }
         _ => array.clone(),
     };
-    cast_with_options(&array, to, &options).map_err(|e| {
-        Error::corrupt(format!("a value of type {} does not fit the column's type {to}", array.data_type())).with_source(e)
-    })
+    cast_with_options(&array, to, &options)
+        .map_err(|e| Error::corrupt(format!("a value of type {} does not fit the column's type {to}", array.data_type())).with_source(e))
 }

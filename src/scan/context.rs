@@ -17,7 +17,11 @@ pub struct ScanContext {
 impl ScanContext {
     /// A context over the given caches and pool.
     pub fn new(caches: Arc<Caches>, pool: Arc<DecodePool>) -> Self {
-        Self { caches, pool, counters: ScanCounters::default() }
+        Self {
+            caches,
+            pool,
+            counters: ScanCounters::default(),
+        }
     }
 }
 

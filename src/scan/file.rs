@@ -64,7 +64,12 @@ fn push(decoder: &mut ParquetMetaDataPushDecoder, ranges: Vec<std::ops::Range<u6
 fn arrow_metadata(metadata: ParquetMetaData) -> Result<ArrowReaderMetadata> {
     let metadata = Arc::new(metadata);
     let plain = ArrowReaderMetadata::try_new(Arc::clone(&metadata), options())?;
-    let has_int96 = metadata.file_metadata().schema_descr().columns().iter().any(|c| c.physical_type() == PhysicalType::INT96);
+    let has_int96 = metadata
+        .file_metadata()
+        .schema_descr()
+        .columns()
+        .iter()
+        .any(|c| c.physical_type() == PhysicalType::INT96);
     if !has_int96 {
         return Ok(plain);
     }
@@ -72,13 +77,20 @@ fn arrow_metadata(metadata: ParquetMetaData) -> Result<ArrowReaderMetadata> {
     let mut leaf = 0;
     let descr = metadata.file_metadata().schema_descr();
     let is_int96: Vec<bool> = descr.columns().iter().map(|c| c.physical_type() == PhysicalType::INT96).collect();
-    let fields: Fields = plain.schema().fields().iter().map(|f| int96_to_micros(f, &is_int96, &mut leaf)).collect();
+    let fields: Fields = plain
+        .schema()
+        .fields()
+        .iter()
+        .map(|f| int96_to_micros(f, &is_int96, &mut leaf))
+        .collect();
     let schema = Arc::new(Schema::new_with_metadata(fields, plain.schema().metadata().clone()));
     Ok(ArrowReaderMetadata::try_new(metadata, options().with_schema(schema))?)
 }
 
 fn options() -> ArrowReaderOptions {
-    ArrowReaderOptions::new().with_skip_arrow_metadata(true).with_page_index_policy(PageIndexPolicy::Skip)
+    ArrowReaderOptions::new()
+        .with_skip_arrow_metadata(true)
+        .with_page_index_policy(PageIndexPolicy::Skip)
 }
 
 fn int96_to_micros(field: &FieldRef, is_int96: &[bool], leaf: &mut usize) -> FieldRef {
@@ -92,7 +104,11 @@ fn int96_to_micros(field: &FieldRef, is_int96: &[bool], leaf: &mut usize) -> Fie
         other => {
             let int96 = is_int96.get(*leaf).copied().unwrap_or(false);
             *leaf += 1;
-            if int96 { DataType::Timestamp(TimeUnit::Microsecond, None) } else { other.clone() }
+            if int96 {
+                DataType::Timestamp(TimeUnit::Microsecond, None)
+            } else {
+                other.clone()
+            }
         }
     };
     Arc::new(Field::new(field.name(), data_type, field.is_nullable()).with_metadata(field.metadata().clone()))

@@ -57,7 +57,15 @@ impl TableProvider for LakeTableProvider {
             ),
         };
         let target = state.config().target_partitions();
-        let source = MergeOnReadSource::new(self.snapshot.table().clone(), plan, columns, schema, Arc::clone(&self.context), target, limit);
+        let source = MergeOnReadSource::new(
+            self.snapshot.table().clone(),
+            plan,
+            columns,
+            schema,
+            Arc::clone(&self.context),
+            target,
+            limit,
+        );
         Ok(DataSourceExec::from_data_source(source))
     }
 }

@@ -37,7 +37,13 @@ impl WorkQueue {
     pub(super) fn new(tasks: &[Arc<FileScanTask>]) -> Self {
         let mut files = tasks.to_vec();
         files.sort_by_key(|t| std::cmp::Reverse(t.record_count));
-        Self { inner: Mutex::new(Inner { files: files.into(), ..Inner::default() }), changed: Notify::new() }
+        Self {
+            inner: Mutex::new(Inner {
+                files: files.into(),
+                ..Inner::default()
+            }),
+            changed: Notify::new(),
+        }
     }
 
     /// The next piece of work; `None` when there is none and none can come. A file that is handed

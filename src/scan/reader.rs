@@ -40,10 +40,17 @@ pub(super) struct FileShape {
 impl FileShape {
     /// The result of `rows` decoded rows, deleted keys left out, and how many those were.
     fn finish(&self, decoded: &[ArrayRef], rows: usize) -> Result<(Option<RecordBatch>, u64)> {
-        let mut arrays = self.plan.reads.iter().map(|read| read.apply(decoded, rows)).collect::<Result<Vec<_>>>()?;
+        let mut arrays = self
+            .plan
+            .reads
+            .iter()
+            .map(|read| read.apply(decoded, rows))
+            .collect::<Result<Vec<_>>>()?;
         let mut keep: Option<BooleanArray> = None;
         for (set, age, columns) in &self.keys {
-            let columns = arrays.get(columns.clone()).ok_or_else(|| Error::internal("key columns are out of range"))?;
+            let columns = arrays
+                .get(columns.clone())
+                .ok_or_else(|| Error::internal("key columns are out of range"))?;
             if let Some(mask) = set.keep(columns, *age)? {
                 keep = Some(match keep {
                     None => mask,
@@ -117,13 +124,17 @@ impl RowGroupReader {
         keep: Option<BooleanBuffer>,
     ) -> Result<Self> {
         let source = if shape.plan.leaves.is_empty() {
-            let rows = usize::try_from(metadata.metadata().row_group(row_group).num_rows()).map_err(|_| Error::corrupt("negative row count"))?;
+            let rows =
+                usize::try_from(metadata.metadata().row_group(row_group).num_rows()).map_err(|_| Error::corrupt("negative row count"))?;
             Source::Rows(keep.map_or(rows, |mask| mask.count_set_bits()))
         } else {
             context.counters.row_groups_read.fetch_add(1, Ordering::Relaxed);
             Source::Decoder(Box::new(decoder(metadata, &shape.plan.leaves, row_group, keep)?))
         };
-        let work = Work { shape: Arc::clone(shape), source };
+        let work = Work {
+            shape: Arc::clone(shape),
+            source,
+        };
         Ok(Self {
             io: io.clone(),
             context: Arc::clone(context),
@@ -138,7 +149,9 @@ impl RowGroupReader {
     /// decoded when this returns, so at most two units are held.
     pub(super) async fn next_unit(&mut self) -> Result<Option<VecDeque<RecordBatch>>> {
         loop {
-            let State::Running(job) = std::mem::replace(&mut self.state, State::Finished) else { return Ok(None) };
+            let State::Running(job) = std::mem::replace(&mut self.state, State::Finished) else {
+                return Ok(None);
+            };
             let unit = job.await.context("file", || &self.location)?;
             self.context.counters.units_decoded.fetch_add(1, Ordering::Relaxed);
             self.removed_by_key += unit.removed;
@@ -159,7 +172,12 @@ impl RowGroupReader {
 impl Work {
     /// Decodes up to a unit of batches, or until data is missing.
     fn run(mut self, cancelled: &Cancelled) -> Result<Unit> {
-        let mut unit = Unit { work: None, batches: VecDeque::new(), removed: 0, needs: Vec::new() };
+        let mut unit = Unit {
+            work: None,
+            batches: VecDeque::new(),
+            removed: 0,
+            needs: Vec::new(),
+        };
         for _ in 0..UNIT_BATCHES {
             if cancelled.is_set() {
                 return Err(Error::cancelled("the query was dropped"));
@@ -196,12 +214,7 @@ impl Work {
     }
 }
 
-fn decoder(
-    metadata: &ArrowReaderMetadata,
-    leaves: &[usize],
-    row_group: usize,
-    keep: Option<BooleanBuffer>,
-) -> Result<ParquetPushDecoder> {
+fn decoder(metadata: &ArrowReaderMetadata, leaves: &[usize], row_group: usize, keep: Option<BooleanBuffer>) -> Result<ParquetPushDecoder> {
     let mask = ProjectionMask::leaves(metadata.parquet_schema(), leaves.iter().copied());
     let mut builder = ParquetPushDecoderBuilder::new_with_metadata(metadata.clone())
         .with_row_groups(vec![row_group])
@@ -223,13 +236,26 @@ pub(super) async fn decode_row_group(
     columns: &[Arc<Column>],
     plan: &ReadPlan,
 ) -> Result<Vec<RecordBatch>> {
-    let schema = Arc::new(Schema::new(columns.iter().map(|c| c.field.as_ref().clone().with_nullable(true)).collect::<Vec<_>>()));
+    let schema = Arc::new(Schema::new(
+        columns
+            .iter()
+            .map(|c| c.field.as_ref().clone().with_nullable(true))
+            .collect::<Vec<_>>(),
+    ));
     let source = Source::Decoder(Box::new(decoder(metadata, &plan.leaves, row_group, None)?));
-    let shape = Arc::new(FileShape { plan: plan.clone(), schema, keys: Vec::new() });
+    let shape = Arc::new(FileShape {
+        plan: plan.clone(),
+        schema,
+        keys: Vec::new(),
+    });
     let mut work = Work { shape, source };
     let mut batches = Vec::new();
     loop {
-        let unit = context.pool.spawn(move |cancelled| work.run(cancelled)).await.context("file", || location)?;
+        let unit = context
+            .pool
+            .spawn(move |cancelled| work.run(cancelled))
+            .await
+            .context("file", || location)?;
         batches.extend(unit.batches);
         match unit.work {
             None => return Ok(batches),

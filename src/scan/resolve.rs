@@ -53,10 +53,20 @@ pub(super) fn resolve(columns: &[Arc<Column>], file: &Fields, constants: &[(i32,
         Matching::Positions
     };
     let leaf_total = file.iter().map(|f| leaf_count(f.data_type())).sum();
-    let mut resolver = Resolver { matching, constants, selected: vec![false; leaf_total] };
-    let raw = columns.iter().map(|c| resolver.field(c, file, 0, true)).collect::<Result<Vec<_>>>()?;
+    let mut resolver = Resolver {
+        matching,
+        constants,
+        selected: vec![false; leaf_total],
+    };
+    let raw = columns
+        .iter()
+        .map(|c| resolver.field(c, file, 0, true))
+        .collect::<Result<Vec<_>>>()?;
     let selected = resolver.selected;
-    let reads = raw.into_iter().map(|r| renumber(r, file, 0, &selected)).collect::<Result<Vec<_>>>()?;
+    let reads = raw
+        .into_iter()
+        .map(|r| renumber(r, file, 0, &selected))
+        .collect::<Result<Vec<_>>>()?;
     let leaves = selected.iter().enumerate().filter_map(|(i, s)| s.then_some(i)).collect();
     Ok(ReadPlan { leaves, reads })
 }
@@ -80,7 +90,10 @@ impl Resolver<'_> {
             return Ok(Read::Constant(Arc::clone(value)));
         }
         if !column.field.is_nullable() {
-            return Err(Error::corrupt(format!("required column `{}` is not in the file and has no default", column.field.name())));
+            return Err(Error::corrupt(format!(
+                "required column `{}` is not in the file and has no default",
+                column.field.name()
+            )));
         }
         Ok(Read::Null(column.field.data_type().clone()))
     }
@@ -100,7 +113,11 @@ impl Resolver<'_> {
     fn adapt(&mut self, column: &Column, file: &Field, leaf: usize) -> Result<Adapt> {
         let target = column.field.data_type();
         let mismatch = || {
-            Error::corrupt(format!("file column `{}` has type {}, which cannot be read as {target}", file.name(), file.data_type()))
+            Error::corrupt(format!(
+                "file column `{}` has type {}, which cannot be read as {target}",
+                file.name(),
+                file.data_type()
+            ))
         };
         match (target, file.data_type()) {
             (DataType::Struct(fields), DataType::Struct(file_fields)) => {
@@ -113,23 +130,37 @@ impl Resolver<'_> {
                     // Some leaf must be decoded to know which structs are null.
                     self.select(leaf, 1);
                 }
-                Ok(Adapt::Struct { fields: fields.clone(), reads })
+                Ok(Adapt::Struct {
+                    fields: fields.clone(),
+                    reads,
+                })
             }
             (DataType::List(element), DataType::List(file_element)) => {
-                let [child] = column.children.as_slice() else { return Err(mismatch()) };
+                let [child] = column.children.as_slice() else {
+                    return Err(mismatch());
+                };
                 let adapt = Box::new(self.adapt(child, file_element, leaf)?);
-                Ok(Adapt::List { element: Arc::clone(element), adapt })
+                Ok(Adapt::List {
+                    element: Arc::clone(element),
+                    adapt,
+                })
             }
             (DataType::Map(entries, _), DataType::Map(file_entries, _)) => {
                 let ([key, value], DataType::Struct(pair)) = (column.children.as_slice(), file_entries.data_type()) else {
                     return Err(mismatch());
                 };
-                let [file_key, file_value] = pair.as_ref() else { return Err(mismatch()) };
+                let [file_key, file_value] = pair.as_ref() else {
+                    return Err(mismatch());
+                };
                 let key_adapt = self.adapt(key, file_key, leaf)?;
                 // The key is decoded in any case: it carries which entries there are.
                 self.select(leaf, leaf_count(file_key.data_type()));
                 let value_adapt = self.adapt(value, file_value, leaf + leaf_count(file_key.data_type()))?;
-                Ok(Adapt::Map { entries: Arc::clone(entries), key: Box::new(key_adapt), value: Box::new(value_adapt) })
+                Ok(Adapt::Map {
+                    entries: Arc::clone(entries),
+                    key: Box::new(key_adapt),
+                    value: Box::new(value_adapt),
+                })
             }
             (to, from) if !from.is_nested() && !to.is_nested() && may_read_as(from, to) => {
                 self.select(leaf, 1);
@@ -159,22 +190,35 @@ fn renumber(read: Read, siblings: &Fields, first_leaf: usize, selected: &[bool])
         rank += usize::from(any(selected, leaf, count));
         leaf += count;
     }
-    let field = siblings.get(index).ok_or_else(|| Error::internal("planned column is out of range"))?;
-    Ok(Read::Column { index: rank, adapt: renumber_adapt(adapt, field, leaf, selected)? })
+    let field = siblings
+        .get(index)
+        .ok_or_else(|| Error::internal("planned column is out of range"))?;
+    Ok(Read::Column {
+        index: rank,
+        adapt: renumber_adapt(adapt, field, leaf, selected)?,
+    })
 }
 
 fn renumber_adapt(adapt: Adapt, file: &FieldRef, leaf: usize, selected: &[bool]) -> Result<Adapt> {
     Ok(match (adapt, file.data_type()) {
         (Adapt::Struct { fields, reads }, DataType::Struct(children)) => {
-            let reads = reads.into_iter().map(|r| renumber(r, children, leaf, selected)).collect::<Result<Vec<_>>>()?;
+            let reads = reads
+                .into_iter()
+                .map(|r| renumber(r, children, leaf, selected))
+                .collect::<Result<Vec<_>>>()?;
             Adapt::Struct { fields, reads }
         }
-        (Adapt::List { element, adapt }, DataType::List(child)) => {
-            Adapt::List { element, adapt: Box::new(renumber_adapt(*adapt, child, leaf, selected)?) }
-        }
+        (Adapt::List { element, adapt }, DataType::List(child)) => Adapt::List {
+            element,
+            adapt: Box::new(renumber_adapt(*adapt, child, leaf, selected)?),
+        },
         (Adapt::Map { entries, key, value }, DataType::Map(pair, _)) => {
-            let DataType::Struct(children) = pair.data_type() else { return Err(Error::internal("map entries are no struct")) };
-            let [file_key, file_value] = children.as_ref() else { return Err(Error::internal("map entries are no pair")) };
+            let DataType::Struct(children) = pair.data_type() else {
+                return Err(Error::internal("map entries are no struct"));
+            };
+            let [file_key, file_value] = children.as_ref() else {
+                return Err(Error::internal("map entries are no pair"));
+            };
             let value_leaf = leaf + leaf_count(file_key.data_type());
             Adapt::Map {
                 entries,

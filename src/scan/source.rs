@@ -64,7 +64,16 @@ impl MergeOnReadSource {
         let wanted = usize::try_from(rows / ROWS_PER_PARTITION + 1).unwrap_or(usize::MAX);
         let partitions = wanted.clamp(1, target_partitions.max(1));
         let metrics = ExecutionPlanMetricsSet::new();
-        Self { table, plan: Arc::new(plan), columns: Arc::new(columns), schema, context, partitions, fetch, metrics }
+        Self {
+            table,
+            plan: Arc::new(plan),
+            columns: Arc::new(columns),
+            schema,
+            context,
+            partitions,
+            fetch,
+            metrics,
+        }
     }
 }
 
@@ -115,7 +124,9 @@ impl PartitionReader {
                     self.ready = batches;
                 } else {
                     self.metrics.bytes.add(usize::try_from(reader.bytes).unwrap_or(usize::MAX));
-                    self.metrics.deleted_by_key.add(usize::try_from(reader.removed_by_key).unwrap_or(usize::MAX));
+                    self.metrics
+                        .deleted_by_key
+                        .add(usize::try_from(reader.removed_by_key).unwrap_or(usize::MAX));
                     self.current = None;
                     self.memory.free();
                 }
@@ -125,7 +136,10 @@ impl PartitionReader {
                 None => return Ok(None),
                 Some(Work::File(task)) => {
                     // Answers the queue also when opening fails or this stream is dropped meanwhile.
-                    let mut answer = Answer { queue: Arc::clone(&self.queue), row_groups: Vec::new() };
+                    let mut answer = Answer {
+                        queue: Arc::clone(&self.queue),
+                        row_groups: Vec::new(),
+                    };
                     let file = self.open(&task).await.context("file", || &task.location)?;
                     answer.row_groups = self.live_row_groups(&Arc::new(file))?;
                 }
@@ -147,7 +161,11 @@ impl PartitionReader {
             keys.push((set, age, start..wanted.len()));
         }
         let plan = resolve(&wanted, metadata.schema().fields(), &task.constants, plan.has_name_mapping)?;
-        let shape = Arc::new(FileShape { plan, schema: Arc::clone(&self.source.schema), keys });
+        let shape = Arc::new(FileShape {
+            plan,
+            schema: Arc::clone(&self.source.schema),
+            keys,
+        });
         let mut first_rows = Vec::with_capacity(metadata.metadata().num_row_groups());
         let mut next = 0u64;
         for group in metadata.metadata().row_groups() {
@@ -155,7 +173,13 @@ impl PartitionReader {
             let rows = u64::try_from(group.num_rows()).map_err(|_| Error::corrupt("row group with a negative row count"))?;
             next = next.checked_add(rows).ok_or_else(|| Error::corrupt("row counts overflow"))?;
         }
-        Ok(OpenFile { task: Arc::clone(task), metadata, shape, deleted, first_rows })
+        Ok(OpenFile {
+            task: Arc::clone(task),
+            metadata,
+            shape,
+            deleted,
+            first_rows,
+        })
     }
 
     /// Row groups that have a live row.
@@ -180,23 +204,45 @@ impl PartitionReader {
 
     async fn start(&mut self, file: &Arc<OpenFile>, row_group: usize) -> Result<()> {
         let group = file.metadata.metadata().row_group(row_group);
-        let first = file.first_rows.get(row_group).copied().ok_or_else(|| Error::internal("row group is out of range"))?;
+        let first = file
+            .first_rows
+            .get(row_group)
+            .copied()
+            .ok_or_else(|| Error::internal("row group is out of range"))?;
         let rows = u64::try_from(group.num_rows()).unwrap_or(0);
         let keep = match &file.deleted {
             Some(set) if set.count_in(first..first + rows) > 0 => {
                 let set = Arc::clone(set);
-                Some(self.source.context.pool.spawn(move |_| Ok(set.keep_mask(first..first + rows))).await?)
+                Some(
+                    self.source
+                        .context
+                        .pool
+                        .spawn(move |_| Ok(set.keep_mask(first..first + rows)))
+                        .await?,
+                )
             }
             _ => None,
         };
-        let compressed: u64 = file.shape.plan.leaves.iter().map(|leaf| u64::try_from(group.column(*leaf).compressed_size()).unwrap_or(0)).sum();
+        let compressed: u64 = file
+            .shape
+            .plan
+            .leaves
+            .iter()
+            .map(|leaf| u64::try_from(group.column(*leaf).compressed_size()).unwrap_or(0))
+            .sum();
         self.memory
             .try_resize(usize::try_from(compressed).unwrap_or(usize::MAX))
-            .map_err(|e| Error::resource_exhausted("not enough memory to read a row group").with("file", &file.task.location).with_source(e))?;
+            .map_err(|e| {
+                Error::resource_exhausted("not enough memory to read a row group")
+                    .with("file", &file.task.location)
+                    .with_source(e)
+            })?;
         self.metrics.row_groups.add(1);
         let (io, context) = (&self.source.plan.io, &self.source.context);
-        self.current =
-            Some(RowGroupReader::start(io, context, &file.task.location, &file.metadata, &file.shape, row_group, keep).context("file", || &file.task.location)?);
+        self.current = Some(
+            RowGroupReader::start(io, context, &file.task.location, &file.metadata, &file.shape, row_group, keep)
+                .context("file", || &file.task.location)?,
+        );
         Ok(())
     }
 }
@@ -217,7 +263,9 @@ impl DataSource for MergeOnReadSource {
     fn open(&self, partition: usize, context: Arc<TaskContext>) -> DfResult<SendableRecordBatchStream> {
         // Without a shared queue every partition would read everything.
         if self.partitions != 1 {
-            return Err(DataFusionError::Internal("a scan of several partitions needs its shared queue".to_owned()));
+            return Err(DataFusionError::Internal(
+                "a scan of several partitions needs its shared queue".to_owned(),
+            ));
         }
         self.open_with_args(OpenArgs::new(partition, context))
     }
@@ -245,8 +293,11 @@ impl DataSource for MergeOnReadSource {
             },
         };
         let table = self.table.clone();
-        let stream = futures::stream::try_unfold(reader, |mut reader| async move { Ok(reader.next().await?.map(|batch| (batch, reader))) })
-            .map_err(move |e: Error| DataFusionError::External(Box::new(e.with("table", &table))));
+        let stream = futures::stream::try_unfold(
+            reader,
+            |mut reader| async move { Ok(reader.next().await?.map(|batch| (batch, reader))) },
+        )
+        .map_err(move |e: Error| DataFusionError::External(Box::new(e.with("table", &table))));
         Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), stream)))
     }
 
@@ -280,7 +331,10 @@ impl DataSource for MergeOnReadSource {
     fn partition_statistics(&self, partition: Option<usize>) -> DfResult<Arc<Statistics>> {
         let mut statistics = Statistics::new_unknown(&self.schema);
         if partition.is_none() {
-            let live = |t: &Arc<FileScanTask>| t.record_count.saturating_sub(t.deletes.vector.as_ref().map_or(0, |v| v.cardinality));
+            let live = |t: &Arc<FileScanTask>| {
+                t.record_count
+                    .saturating_sub(t.deletes.vector.as_ref().map_or(0, |v| v.cardinality))
+            };
             let rows = self.plan.tasks.iter().map(live).fold(0, u64::saturating_add);
             statistics.num_rows = Precision::Inexact(usize::try_from(rows).unwrap_or(usize::MAX));
         }
@@ -288,7 +342,10 @@ impl DataSource for MergeOnReadSource {
     }
 
     fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn DataSource>> {
-        Some(Arc::new(Self { fetch: limit, ..self.clone() }))
+        Some(Arc::new(Self {
+            fetch: limit,
+            ..self.clone()
+        }))
     }
 
     fn fetch(&self) -> Option<usize> {
@@ -303,10 +360,7 @@ impl DataSource for MergeOnReadSource {
         Ok(None)
     }
 
-    fn apply_expressions(
-        &self,
-        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> DfResult<TreeNodeRecursion>,
-    ) -> DfResult<TreeNodeRecursion> {
+    fn apply_expressions(&self, _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> DfResult<TreeNodeRecursion>) -> DfResult<TreeNodeRecursion> {
         Ok(TreeNodeRecursion::Continue)
     }
 }

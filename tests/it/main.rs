@@ -5,4 +5,6 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod format_bitmap;
+mod format_puffin;
 mod layering;

@@ -69,12 +69,14 @@ fn leaves(columns: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
         .map(|column| {
             let leaf = path_leaf(column)?;
             let leaf: ArrayRef = match leaf.data_type() {
-                DataType::Float32 => {
-                    Arc::new(leaf.as_primitive::<Float32Type>().unary::<_, Float32Type>(|v| if v.is_nan() { f32::NAN } else { v }))
-                }
-                DataType::Float64 => {
-                    Arc::new(leaf.as_primitive::<Float64Type>().unary::<_, Float64Type>(|v| if v.is_nan() { f64::NAN } else { v }))
-                }
+                DataType::Float32 => Arc::new(
+                    leaf.as_primitive::<Float32Type>()
+                        .unary::<_, Float32Type>(|v| if v.is_nan() { f32::NAN } else { v }),
+                ),
+                DataType::Float64 => Arc::new(
+                    leaf.as_primitive::<Float64Type>()
+                        .unary::<_, Float64Type>(|v| if v.is_nan() { f64::NAN } else { v }),
+                ),
                 _ => leaf,
             };
             Ok(leaf)
@@ -82,14 +84,13 @@ fn leaves(columns: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
         .collect()
 }
 
-pub(super) async fn load(
-    io: &TableIo,
-    context: &Arc<ScanContext>,
-    set: &EqualityDeleteSet,
-    has_name_mapping: bool,
-) -> Result<Arc<KeySet>> {
+pub(super) async fn load(io: &TableIo, context: &Arc<ScanContext>, set: &EqualityDeleteSet, has_name_mapping: bool) -> Result<Arc<KeySet>> {
     let key = CacheKey::new(CacheKind::EqualityDeletes, digest(set), set.files.len() as u64);
-    context.caches.deletes.get_or_load(key, read(io, context, set, has_name_mapping)).await
+    context
+        .caches
+        .deletes
+        .get_or_load(key, read(io, context, set, has_name_mapping))
+        .await
 }
 
 /// Names the set: its files with their ages, its keys with their types and defaults.
@@ -105,8 +106,13 @@ fn digest(set: &EqualityDeleteSet) -> String {
 }
 
 async fn read(io: &TableIo, context: &Arc<ScanContext>, set: &EqualityDeleteSet, has_name_mapping: bool) -> Result<(KeySet, usize)> {
-    let sorts = set.keys.iter().map(|c| SortField::new(c.leaf().field.data_type().clone())).collect();
-    let converter = RowConverter::new(sorts).map_err(|e| Error::unsupported("equality delete on a column of a type that has no keys").with_source(e))?;
+    let sorts = set
+        .keys
+        .iter()
+        .map(|c| SortField::new(c.leaf().field.data_type().clone()))
+        .collect();
+    let converter = RowConverter::new(sorts)
+        .map_err(|e| Error::unsupported("equality delete on a column of a type that has no keys").with_source(e))?;
     let mut keys: HashMap<Box<[u8]>, i64> = HashMap::new();
     let mut newest = i64::MIN;
     for file in &set.files {
@@ -125,7 +131,12 @@ async fn read(io: &TableIo, context: &Arc<ScanContext>, set: &EqualityDeleteSet,
         }
         newest = newest.max(file.sequence_number);
     }
-    let set = KeySet { columns: set.keys.clone(), converter, keys, newest };
+    let set = KeySet {
+        columns: set.keys.clone(),
+        converter,
+        keys,
+        newest,
+    };
     let bytes = set.memory_size();
     Ok((set, bytes))
 }

@@ -61,7 +61,10 @@ async fn read(
     metadata: &Arc<ArrowReaderMetadata>,
     row_group: usize,
 ) -> Result<(ByFile, usize)> {
-    let columns = [column(FILE_PATH_ID, "file_path", DataType::Utf8), column(POS_ID, "pos", DataType::Int64)];
+    let columns = [
+        column(FILE_PATH_ID, "file_path", DataType::Utf8),
+        column(POS_ID, "pos", DataType::Int64),
+    ];
     // Without ids the two columns are known by their names, which the specification fixes.
     let plan = resolve(&columns, metadata.schema().fields(), &[], true)?;
     let batches = decode_row_group(io, context, location, metadata, row_group, &columns, &plan).await?;
@@ -107,8 +110,12 @@ fn collect(batches: &[RecordBatch], io: &TableIo) -> Result<ByFile> {
             };
             let set = sets.entry(location).or_default();
             for index in row..end {
-                let position = u64::try_from(positions.value(index))
-                    .map_err(|_| Error::corrupt(format!("a position delete file has the negative position {}", positions.value(index))))?;
+                let position = u64::try_from(positions.value(index)).map_err(|_| {
+                    Error::corrupt(format!(
+                        "a position delete file has the negative position {}",
+                        positions.value(index)
+                    ))
+                })?;
                 set.insert(position);
             }
             row = end;
@@ -121,7 +128,13 @@ fn collect(batches: &[RecordBatch], io: &TableIo) -> Result<ByFile> {
 fn row_groups_naming(metadata: &ArrowReaderMetadata, io: &TableIo, task: &FileScanTask) -> Result<Vec<usize>> {
     let groups = metadata.metadata().row_groups();
     let all = || (0..groups.len()).collect::<Vec<_>>();
-    let Some(name) = metadata.schema().fields().iter().map(|f| f.name()).find(|n| n.as_str() == "file_path") else {
+    let Some(name) = metadata
+        .schema()
+        .fields()
+        .iter()
+        .map(|f| f.name())
+        .find(|n| n.as_str() == "file_path")
+    else {
         return Ok(all());
     };
     let Ok(converter) = StatisticsConverter::try_new(name, metadata.schema(), metadata.parquet_schema()) else {
@@ -145,7 +158,9 @@ fn may_name(min: &str, max: &str, task: &FileScanTask, io: &TableIo) -> bool {
         return io.comparable(min).map_or(true, |location| location == *task.location);
     }
     let common = min.bytes().zip(max.bytes()).take_while(|(a, b)| a == b).count();
-    let folder = min.get(..common).and_then(|prefix| prefix.rfind('/').map(|slash| &prefix[..=slash]));
+    let folder = min
+        .get(..common)
+        .and_then(|prefix| prefix.rfind('/').map(|slash| &prefix[..=slash]));
     let Some(folder) = folder.filter(|f| !f.ends_with("//") && f.trim_matches('/').contains('/')) else {
         return true;
     };

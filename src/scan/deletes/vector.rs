@@ -17,8 +17,17 @@ const BLOB_LIMIT: u64 = 64 << 20;
 pub(super) async fn load(io: &TableIo, context: &Arc<ScanContext>, vector: &DeletionVectorRef) -> Result<Arc<RowSet>> {
     // The cardinality is part of the key: an entry that lies must not find what an honest one left.
     let part = vector.offset ^ vector.length.rotate_left(24) ^ vector.cardinality.rotate_left(40);
-    let key = CacheKey::new(CacheKind::DeletionVector, format!("{}#{}+{}", vector.location, vector.offset, vector.length), part);
-    context.caches.deletes.get_or_load(key, read(io, context, vector)).await.context("file", || &vector.location)
+    let key = CacheKey::new(
+        CacheKind::DeletionVector,
+        format!("{}#{}+{}", vector.location, vector.offset, vector.length),
+        part,
+    );
+    context
+        .caches
+        .deletes
+        .get_or_load(key, read(io, context, vector))
+        .await
+        .context("file", || &vector.location)
 }
 
 async fn read(io: &TableIo, context: &Arc<ScanContext>, vector: &DeletionVectorRef) -> Result<(RowSet, usize)> {
@@ -31,7 +40,10 @@ async fn read(io: &TableIo, context: &Arc<ScanContext>, vector: &DeletionVectorR
         )));
     };
     if vector.length > BLOB_LIMIT {
-        return Err(Error::resource_exhausted(format!("deletion vector of {} bytes is larger than {BLOB_LIMIT}", vector.length)));
+        return Err(Error::resource_exhausted(format!(
+            "deletion vector of {} bytes is larger than {BLOB_LIMIT}",
+            vector.length
+        )));
     }
     let mut parts = io.read_ranges(&vector.location, FileKind::Delete, &[vector.offset..end]).await?;
     let blob = parts.pop().ok_or_else(|| Error::internal("a range read gave nothing"))?;
