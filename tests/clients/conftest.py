@@ -80,11 +80,11 @@ class Server:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         try:
-            return self.process.wait(timeout=20)
+            return self.process.wait(timeout=45)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-            raise RuntimeError("the server did not end within 20 s of SIGTERM") from None
+            raise RuntimeError("the server did not end within 45 s of SIGTERM") from None
 
 
 @pytest.fixture(scope="session")
