@@ -80,11 +80,11 @@ class Server:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         try:
-            return self.process.wait(timeout=20)
+            return self.process.wait(timeout=45)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-            raise RuntimeError("the server did not end within 20 s of SIGTERM") from None
+            raise RuntimeError("the server did not end within 45 s of SIGTERM") from None
 
 
 @pytest.fixture(scope="session")
@@ -140,6 +140,7 @@ REFUSED = pytest.StashKey()
 DIFFERENT = pytest.StashKey()
 EXACT = pytest.StashKey()
 UNREAD = pytest.StashKey()
+SKIPPED = []
 
 
 def pytest_configure(config):
@@ -175,6 +176,16 @@ def pytest_terminal_summary(terminalreporter, config):
     section(NOT_RUN, "NOT RUN")
 
 
+def pytest_runtest_logreport(report):
+    if report.skipped:
+        SKIPPED.append(report.nodeid)
+
+
 def pytest_sessionfinish(session, exitstatus):
-    if session.config.stash[NOT_RUN] and os.environ.get("CI") and exitstatus == 0:
+    lines = session.config.stash[NOT_RUN]
+    lines += [f"skipped: {name}" for name in SKIPPED]
+    if os.environ.get("SANDUR_NOT_RUN"):
+        with open(os.environ["SANDUR_NOT_RUN"], "a", encoding="utf-8") as out:
+            out.writelines(f"{line}\n" for line in lines)
+    if lines and os.environ.get("CI") and exitstatus == 0:
         session.exitstatus = 1

@@ -35,7 +35,9 @@ def iceberg_type(kind, next_id):
     }
     if kind in simple:
         return simple[kind]
-    if pa.types.is_decimal(kind):
+    if kind == pa.uuid():
+        return "uuid"
+    if pa.types.is_decimal128(kind):
         return f"decimal({kind.precision}, {kind.scale})"
     if pa.types.is_fixed_size_binary(kind):
         return f"fixed[{kind.byte_width}]"
@@ -214,7 +216,7 @@ def write_table(folder, schema, data_files=(), position_deletes=None):
 def _write_manifest(metadata, table_schema, content, sequence, files):
     entries, rows = [], 0
     for file in files:
-        count = pq.read_metadata(file).num_rows
+        count = _row_count(file)
         rows += count
         entries.append(
             {
@@ -258,6 +260,13 @@ def _write_manifest(metadata, table_schema, content, sequence, files):
         "existing_rows_count": 0,
         "deleted_rows_count": 0,
     }
+
+
+def _row_count(file):
+    try:
+        return pq.read_metadata(file).num_rows
+    except (pa.ArrowException, OSError):
+        return 1  # a broken file; whoever reads the table must find that out
 
 
 def _write_position_deletes(file, pairs):
