@@ -6,5 +6,6 @@
 mod support;
 
 mod format_bitmap;
+mod format_metadata;
 mod format_puffin;
 mod layering;
