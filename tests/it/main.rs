@@ -5,6 +5,9 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+// Helpers of tests fail as tests do.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+
 mod format_bitmap;
 mod format_metadata;
 mod format_puffin;
