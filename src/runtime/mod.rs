@@ -1,1 +1,5 @@
 //! Runtimes and the decode pool.
+
+mod runtimes;
+
+pub use runtimes::Runtimes;
