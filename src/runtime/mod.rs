@@ -1,5 +1,7 @@
-//! Threads: the decode pool beside the async runtimes.
+//! Threads: the async runtime and the decode pool beside it.
 
 mod decode;
+mod runtimes;
 
 pub use decode::{Cancelled, DecodePool, Job};
+pub use runtimes::Runtimes;

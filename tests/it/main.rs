@@ -5,9 +5,8 @@
 #[path = "../support/mod.rs"]
 mod support;
 
-// Helpers of tests fail as tests do.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
-
+mod cli;
+mod config;
 mod format_bitmap;
 mod format_metadata;
 mod format_puffin;
