@@ -40,7 +40,12 @@ apt_install() {
   fi
   apt_update
   say "installing with apt: $*"
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >&2
+  mkdir -p "$CACHE"
+  if ! as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" \
+    >"$CACHE/apt.log" 2>&1; then
+    tail -n 20 "$CACHE/apt.log" >&2
+    return 1
+  fi
 }
 
 # Whether apt offers a package.
