@@ -1,1 +1,10 @@
-//! Manifest lists and manifests.
+//! Manifest lists and manifests (spec "Manifest Lists", "Manifests").
+
+mod columns;
+mod entry;
+mod list;
+mod manifest;
+
+pub use entry::{Counts, EntryRef, EntryStatus, FileContent, FileFormat};
+pub use list::{FieldSummary, ManifestContent, ManifestFile, read_manifest_list};
+pub use manifest::Manifest;
