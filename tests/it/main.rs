@@ -1,1 +1,13 @@
+//! The one integration-test binary: everything here uses the crate's public API alone.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, unreachable_pub)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod cli;
+mod config;
+mod format_bitmap;
+mod format_metadata;
+mod format_puffin;
+mod layering;
