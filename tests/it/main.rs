@@ -1,1 +1,11 @@
+//! The one integration-test binary: everything here uses the crate's public API alone.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, unreachable_pub)]
+
+mod sql_gate;
+mod sql_limits;
+mod sql_listing;
+mod sql_names;
+mod sql_parameters;
+mod sql_run;
+mod sql_support;
