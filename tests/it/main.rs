@@ -1,1 +1,1 @@
-
+mod format_manifest;
