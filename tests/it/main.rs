@@ -1,1 +1,3 @@
+
 mod format_manifest;
+mod format_metadata;
