@@ -8,6 +8,7 @@ mod support;
 mod cli;
 mod config;
 mod format_bitmap;
+mod format_manifest;
 mod format_metadata;
 mod format_puffin;
 mod layering;
