@@ -4,6 +4,22 @@
 //! gives an error that says why; names keep their case and match without regard to it unless
 //! two differ by case alone.
 
+mod configured;
+mod directory;
+mod files;
+mod loader;
+mod location;
+mod names;
+mod tables;
 mod traits;
 
+#[cfg(test)]
+mod tests;
+
+pub use files::files_catalog;
+pub use loader::{LoadTable, TableLocation};
+pub use names::match_name;
 pub use traits::*;
+
+/// Schema of tables that lie in no schema, and the schema of unqualified names.
+pub const DEFAULT_SCHEMA: &str = "default";

@@ -5,6 +5,11 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod cli;
+mod config;
 mod domain;
+mod format_bitmap;
+mod format_metadata;
+mod format_puffin;
 mod golden;
 mod layering;

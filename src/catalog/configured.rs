@@ -1,0 +1,31 @@
+//! From configuration to catalogs.
+
+use std::sync::Arc;
+
+use super::directory::DirectoryCatalog;
+use super::tables::TablesCatalog;
+use super::{Catalog, Catalogs, LoadTable};
+use crate::config::{CatalogConfig, Config};
+use crate::error::{Error, Result, ResultExt};
+use crate::io::Storage;
+
+impl Catalogs {
+    /// The configured catalogs in order of name; nothing is loaded.
+    ///
+    /// Errors: `InvalidInput` for a bad name or location.
+    pub async fn from_config(config: &Config, storage: &Arc<Storage>, loader: Arc<dyn LoadTable>) -> Result<Self> {
+        let mut list: Vec<Arc<dyn Catalog>> = Vec::new();
+        for (name, catalog) in &config.catalogs {
+            if name.is_empty() || name.contains('\0') {
+                return Err(Error::invalid("a catalog needs a name").with("name", name.escape_debug()));
+            }
+            let loader = Arc::clone(&loader);
+            let built: Result<Arc<dyn Catalog>> = match catalog {
+                CatalogConfig::Directory { path } => DirectoryCatalog::new(name, path, storage, loader).await.map(|c| Arc::new(c) as _),
+                CatalogConfig::Tables { tables } => TablesCatalog::new(name, tables, loader).map(|c| Arc::new(c) as _),
+            };
+            list.push(built.context("catalog", || name.clone())?);
+        }
+        Ok(Self::new(list))
+    }
+}
