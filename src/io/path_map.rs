@@ -59,7 +59,9 @@ impl PathMap {
 }
 
 fn replace_prefix(rules: &[(String, String)], path: &str) -> Option<String> {
-    let (to, rest) = rules.iter().find_map(|(from, to)| strip_segments(path, from).map(|rest| (to, rest)))?;
+    let (to, rest) = rules
+        .iter()
+        .find_map(|(from, to)| strip_segments(path, from).map(|rest| (to, rest)))?;
     Some(match rest {
         "" => to.clone(),
         rest => format!("{}/{rest}", to.trim_end_matches('/')),
