@@ -1,38 +1,59 @@
 //! How the parts are put together: the one place of the program that names a concrete table format.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+use crate::cache::Caches;
 use crate::catalog::{Catalogs, LoadTable, TableLocation};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::iceberg::spec::TableMetadata;
+use crate::iceberg::{self, IcebergTable, TableLoader};
 use crate::io::Storage;
+use crate::runtime::DecodePool;
 use crate::sql::Engine;
 use crate::table::{Table, TableIdent};
 
-/// The catalogs of a configuration.
-///
-/// Errors: as [`Catalogs::from_config`].
-pub(super) async fn catalogs(config: &Config, storage: &Arc<Storage>) -> Result<Catalogs> {
-    Catalogs::from_config(config, storage, Arc::new(NoLoader)).await
+/// What reading tables needs, once per process.
+#[derive(Debug)]
+pub(super) struct Parts {
+    /// The stores.
+    pub(super) storage: Arc<Storage>,
+    caches: Arc<Caches>,
+    pool: Arc<DecodePool>,
 }
 
-/// The metadata that a table was loaded with.
-///
-/// Errors: `Unsupported` for a table of another format than Iceberg.
-pub(super) fn iceberg_metadata(table: &dyn Table) -> Result<Arc<TableMetadata>> {
-    Err(Error::unsupported("loading tables is not wired yet").with("table", table.ident()))
-}
+impl Parts {
+    /// Sets up stores, caches and the decode pool, which has a thread per core.
+    ///
+    /// Errors: `ResourceExhausted` when the threads cannot be started.
+    pub(super) fn new(config: &Config) -> Result<Self> {
+        let threads = std::thread::available_parallelism().map_or(2, usize::from);
+        Ok(Self {
+            storage: Arc::new(Storage::default()),
+            caches: Arc::new(Caches::new(config.cache.metadata, config.cache.deletes)),
+            pool: Arc::new(DecodePool::new(threads)?),
+        })
+    }
 
-/// The engine over `catalogs`.
-///
-/// Errors: `ResourceExhausted` when its pools cannot be set up.
-pub(super) fn engine(_config: &Config, _catalogs: Arc<Catalogs>, _storage: &Arc<Storage>) -> Result<Engine> {
-    Err(Error::unsupported("the engine is not wired yet"))
+    /// The catalogs of a configuration.
+    ///
+    /// Errors: as [`Catalogs::from_config`].
+    pub(super) async fn catalogs(&self, config: &Config) -> Result<Catalogs> {
+        let loader = TableLoader::new(Arc::clone(&self.storage), Arc::clone(&self.caches), Arc::clone(&self.pool));
+        Catalogs::from_config(config, &self.storage, Arc::new(IcebergLoader(loader))).await
+    }
+
+    /// The engine over `catalogs`.
+    ///
+    /// Errors: `ResourceExhausted` when its pools cannot be set up.
+    pub(super) fn engine(&self, _config: &Config, _catalogs: Arc<Catalogs>) -> Result<Engine> {
+        Err(Error::unsupported("the engine is not wired yet"))
+    }
 }
 
 /// Serves connections of `listener` until `shutdown`, then until the last stream has ended.
@@ -40,16 +61,36 @@ pub(super) async fn serve(_listener: TcpListener, _engine: Arc<Engine>, _shutdow
     Err(Error::unsupported("the server is not wired yet"))
 }
 
+/// The metadata that a table was loaded with.
+///
+/// Errors: `Unsupported` for a table of another format than Iceberg.
+pub(super) fn iceberg_metadata(table: &dyn Table) -> Result<&Arc<TableMetadata>> {
+    let any: &dyn Any = table;
+    match any.downcast_ref::<IcebergTable>() {
+        Some(table) => Ok(table.metadata()),
+        None => Err(Error::unsupported(format!("metadata of {} tables cannot be shown yet", table.format())).with("table", table.ident())),
+    }
+}
+
+/// Loads Iceberg tables for the catalogs.
 #[derive(Debug)]
-struct NoLoader;
+struct IcebergLoader(TableLoader);
+
+fn location(location: &TableLocation) -> iceberg::TableLocation {
+    iceberg::TableLocation {
+        root: location.root.clone(),
+        metadata_file: location.metadata_file.clone(),
+        path_map: location.path_map.clone(),
+    }
+}
 
 #[async_trait]
-impl LoadTable for NoLoader {
-    async fn load(&self, _: &TableIdent, location: &TableLocation) -> Result<Arc<dyn Table>> {
-        Err(Error::unsupported("loading tables is not wired yet").with("location", &location.root))
+impl LoadTable for IcebergLoader {
+    async fn load(&self, ident: &TableIdent, at: &TableLocation) -> Result<Arc<dyn Table>> {
+        Ok(Arc::new(self.0.load(ident, &location(at)).await?))
     }
 
-    async fn load_at(&self, _: &TableIdent, _: &TableLocation, metadata_location: &str) -> Result<Arc<dyn Table>> {
-        Err(Error::unsupported("loading tables is not wired yet").with("file", metadata_location))
+    async fn load_at(&self, ident: &TableIdent, at: &TableLocation, metadata_location: &str) -> Result<Arc<dyn Table>> {
+        Ok(Arc::new(self.0.load_at(ident, &location(at), metadata_location).await?))
     }
 }

@@ -12,13 +12,12 @@ use tokio_util::sync::CancellationToken;
 use super::super::args::ServeArgs;
 use super::super::output::Out;
 use super::super::run::Failure;
-use super::super::wiring;
+use super::super::wiring::{self, Parts};
 use super::greeting::client_lines;
 use super::sample::{self, Laid};
 use super::setup::{Setup, Warehouse, add_locations, setup};
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::io::Storage;
 use crate::runtime::Runtimes;
 use crate::sql::Engine;
 use crate::telemetry;
@@ -40,13 +39,13 @@ pub(in super::super) fn serve(args: ServeArgs) -> Result<(), Failure> {
 async fn run(args: ServeArgs, setup: Setup) -> Result<(), Failure> {
     let mut stop = StopSignals::new()?;
     let Setup { mut config, warehouse } = setup;
-    let storage = Arc::new(Storage::default());
-    add_locations(&mut config, &args.locations, &storage).await?;
+    let parts = Parts::new(&config)?;
+    add_locations(&mut config, &args.locations, &parts.storage).await?;
     if let Some(warehouse) = warehouse {
         prepare(&warehouse, args.sample)?;
     }
-    let catalogs = Arc::new(wiring::catalogs(&config, &storage).await?);
-    let engine = Arc::new(wiring::engine(&config, catalogs, &storage)?);
+    let catalogs = Arc::new(parts.catalogs(&config).await?);
+    let engine = Arc::new(parts.engine(&config, catalogs)?);
     let listener = bind(&config).await?;
     let address = listener
         .local_addr()
