@@ -1,20 +1,22 @@
 //! The seam between tests and engine: SQL on one table, rows in canonical form.
 //!
-//! The table is named `t`. A test process has one runtime, one set of caches and one decode pool,
-//! as a server has.
+//! The table is served as `test.default.t` by a catalog of single tables, the way a configuration
+//! file would do it. A test process has one runtime, one set of caches and one decode pool, as a
+//! server has; each query has an engine of its own.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use datafusion::error::DataFusionError;
-use datafusion::prelude::{SessionConfig, SessionContext};
+use futures::TryStreamExt;
 use sandur::cache::Caches;
-use sandur::error::{Error, Result};
-use sandur::iceberg::{TableLoader, TableLocation};
+use sandur::catalog::Catalogs;
+use sandur::config::{CatalogConfig, Config, TableConfig, TableFormat};
+use sandur::error::Result;
+use sandur::iceberg::TableLoader;
 use sandur::io::Storage;
 use sandur::runtime::DecodePool;
-use sandur::scan::{LakeTableProvider, ScanContext};
-use sandur::table::{AsOf, Table, TableIdent};
+use sandur::scan::ScanContext;
+use sandur::sql::{Defaults, Engine, from_datafusion};
 use serde_json::Value;
 
 use super::builder::TestTable;
@@ -66,6 +68,7 @@ pub fn query(table: impl Into<Target>, sql: &str) -> Result<Rows> {
 /// What a server process has once.
 struct Process {
     runtime: tokio::runtime::Runtime,
+    storage: Arc<Storage>,
     loader: TableLoader,
     scan: Arc<ScanContext>,
 }
@@ -82,6 +85,7 @@ fn process() -> &'static Process {
                 .enable_all()
                 .build()
                 .expect("a runtime"),
+            storage: Arc::clone(&storage),
             loader: TableLoader::new(storage, Arc::clone(&caches), Arc::clone(&pool)),
             scan: Arc::new(ScanContext::new(caches, pool)),
         }
@@ -90,35 +94,34 @@ fn process() -> &'static Process {
 
 impl Process {
     async fn query(&self, target: &Target, sql: &str) -> Result<Rows> {
-        let location = TableLocation::from_path(&target.location, target.path_map.clone())?;
-        let table = self.loader.load(&TableIdent::new("test", "default", "t"), &location).await?;
-        let snapshot = table.snapshot(&AsOf::Latest).await?;
-        let provider = LakeTableProvider::new(snapshot, Arc::clone(&self.scan));
-        let context = SessionContext::new_with_config(SessionConfig::new().with_target_partitions(3).with_batch_size(1000));
-        context.register_table("t", Arc::new(provider)).map_err(error)?;
-        let frame = context.sql(sql).await.map_err(error)?;
-        let names = frame.schema().fields().iter().map(|f| f.name().clone()).collect();
-        let batches = frame.collect().await.map_err(error)?;
+        let engine = self.engine(target).await?;
+        let defaults = Defaults {
+            catalog: Some("test".to_owned()),
+            schema: Some("default".to_owned()),
+        };
+        let planned = engine.plan(sql, &defaults).await?;
+        let stream = engine.run(&planned.statement, None).await?;
+        let schema = stream.schema();
+        assert_eq!(schema, planned.schema, "the stream has the schema that was planned");
+        let batches = stream.try_collect::<Vec<_>>().await.map_err(from_datafusion)?;
+        let names = schema.fields().iter().map(|f| f.name().clone()).collect();
         Ok(Rows::from_batches(names, &batches))
     }
-}
 
-/// The crate's own error, where the engine only carried it.
-fn error(error: DataFusionError) -> Error {
-    match error {
-        DataFusionError::External(inner) => match inner.downcast::<Error>() {
-            Ok(own) => *own,
-            Err(other) => Error::internal("the engine failed").with_source(other),
-        },
-        DataFusionError::Context(_, inner) => self::error(*inner),
-        DataFusionError::ArrowError(inner, _) => Error::from(*inner),
-        DataFusionError::Shared(inner) => match inner.as_ref() {
-            DataFusionError::External(e) => match e.downcast_ref::<Error>() {
-                Some(own) => own.share(),
-                None => Error::internal(inner.to_string()),
-            },
-            other => Error::internal(other.to_string()),
-        },
-        other => Error::internal("the engine failed").with_source(other),
+    async fn engine(&self, target: &Target) -> Result<Engine> {
+        let table = TableConfig {
+            name: "default.t".to_owned(),
+            format: TableFormat::Iceberg,
+            location: target.location.clone(),
+            path_map: target.path_map.clone(),
+            read_only: true,
+        };
+        let mut config = Config::default();
+        config.limits.memory = Some(256 << 20);
+        config
+            .catalogs
+            .insert("test".to_owned(), CatalogConfig::Tables { tables: vec![table] });
+        let catalogs = Catalogs::from_config(&config, &self.storage, Arc::new(self.loader.clone())).await?;
+        Engine::new(&config, Arc::new(catalogs), Arc::clone(&self.scan) as _)
     }
 }
