@@ -45,6 +45,7 @@ fn listed(rows: Value) -> Vec<Vec<Value>> {
 fn shows(table: &TestTable, rows: Value) {
     let expected = sorted_lines(&listed(rows));
     assert_eq!(sorted_lines(&table.rows()), expected, "the model disagrees with the test");
+    table.note_rows(&expected);
     let read = read::rows(table).unwrap_or_else(|e| panic!("{e:?}"));
     assert_eq!(sorted_lines(&read), expected);
 }

@@ -68,8 +68,16 @@ impl TableBuilder {
         }
     }
 
-    /// A v2 table in a temporary folder that goes with the table.
+    /// A v2 table in a temporary folder that goes with the table. With `SANDUR_KEEP_TABLES` set to
+    /// a folder it stays there, below the test's name, to be looked at with another engine.
     pub fn temp(schema: Schema) -> Self {
+        if let Some(kept) = std::env::var_os("SANDUR_KEEP_TABLES") {
+            let thread = std::thread::current();
+            let test = thread.name().unwrap_or("unnamed").replace("::", "/");
+            let folder = Path::new(&kept).join(test);
+            let number = (0..).find(|n| !folder.join(n.to_string()).exists()).expect("a number");
+            return Self::new(folder.join(number.to_string()).join("t"), schema);
+        }
         let guard = tempfile::tempdir().expect("a temporary folder");
         let mut builder = Self::new(guard.path().join("t"), schema);
         builder.guard = Some(guard);
@@ -270,6 +278,16 @@ impl TestTable {
         let snapshot = self.snapshot(snapshot_id);
         let schema = self.schemas.iter().find(|s| s.id == snapshot.schema_id).expect("schemas are kept");
         model::rows(self, snapshot, schema)
+    }
+
+    /// Where tables are kept, notes what this one must show, beside its folder.
+    pub fn note_rows(&self, rows: &[String]) {
+        if std::env::var_os("SANDUR_KEEP_TABLES").is_some() {
+            let note = json!({"metadata": self.metadata_file(), "columns": self.schema().names(), "rows": rows});
+            let path = self.dir.with_file_name("rows.jsonl");
+            let old = std::fs::read_to_string(&path).unwrap_or_default();
+            std::fs::write(path, format!("{old}{note}\n")).expect("a folder that can be written to");
+        }
     }
 
     /// Makes this the current schema.
