@@ -3,20 +3,20 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::cache::Caches;
-use crate::catalog::{Catalogs, LoadTable, TableLocation};
+use crate::catalog::Catalogs;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::iceberg::spec::TableMetadata;
-use crate::iceberg::{self, IcebergTable, TableLoader};
+use crate::iceberg::{IcebergTable, TableLoader};
 use crate::io::Storage;
 use crate::runtime::DecodePool;
+use crate::scan::ScanContext;
 use crate::sql::Engine;
-use crate::table::{Table, TableIdent};
+use crate::table::Table;
 
 /// What reading tables needs, once per process.
 #[derive(Debug)]
@@ -45,20 +45,21 @@ impl Parts {
     /// Errors: as [`Catalogs::from_config`].
     pub(super) async fn catalogs(&self, config: &Config) -> Result<Catalogs> {
         let loader = TableLoader::new(Arc::clone(&self.storage), Arc::clone(&self.caches), Arc::clone(&self.pool));
-        Catalogs::from_config(config, &self.storage, Arc::new(IcebergLoader(loader))).await
+        Catalogs::from_config(config, &self.storage, Arc::new(loader)).await
     }
 
     /// The engine over `catalogs`.
     ///
     /// Errors: `ResourceExhausted` when its pools cannot be set up.
-    pub(super) fn engine(&self, _config: &Config, _catalogs: Arc<Catalogs>) -> Result<Engine> {
-        Err(Error::unsupported("the engine is not wired yet"))
+    pub(super) fn engine(&self, config: &Config, catalogs: Arc<Catalogs>) -> Result<Engine> {
+        let context = ScanContext::new(Arc::clone(&self.caches), Arc::clone(&self.pool));
+        Engine::new(config, catalogs, Arc::new(context))
     }
 }
 
 /// Serves connections of `listener` until `shutdown`, then until the last stream has ended.
-pub(super) async fn serve(_listener: TcpListener, _engine: Arc<Engine>, _shutdown: CancellationToken) -> Result<()> {
-    Err(Error::unsupported("the server is not wired yet"))
+pub(super) async fn serve(listener: TcpListener, engine: Arc<Engine>, shutdown: CancellationToken) -> Result<()> {
+    crate::server::serve(listener, engine, shutdown.cancelled_owned()).await
 }
 
 /// The metadata that a table was loaded with.
@@ -69,28 +70,5 @@ pub(super) fn iceberg_metadata(table: &dyn Table) -> Result<&Arc<TableMetadata>>
     match any.downcast_ref::<IcebergTable>() {
         Some(table) => Ok(table.metadata()),
         None => Err(Error::unsupported(format!("metadata of {} tables cannot be shown yet", table.format())).with("table", table.ident())),
-    }
-}
-
-/// Loads Iceberg tables for the catalogs.
-#[derive(Debug)]
-struct IcebergLoader(TableLoader);
-
-fn location(location: &TableLocation) -> iceberg::TableLocation {
-    iceberg::TableLocation {
-        root: location.root.clone(),
-        metadata_file: location.metadata_file.clone(),
-        path_map: location.path_map.clone(),
-    }
-}
-
-#[async_trait]
-impl LoadTable for IcebergLoader {
-    async fn load(&self, ident: &TableIdent, at: &TableLocation) -> Result<Arc<dyn Table>> {
-        Ok(Arc::new(self.0.load(ident, &location(at)).await?))
-    }
-
-    async fn load_at(&self, ident: &TableIdent, at: &TableLocation, metadata_location: &str) -> Result<Arc<dyn Table>> {
-        Ok(Arc::new(self.0.load_at(ident, &location(at), metadata_location).await?))
     }
 }
