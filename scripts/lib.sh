@@ -16,27 +16,44 @@ say() { printf '%s\n' "$*" >&2; }
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
+# Runs a command as root, directly or with sudo.
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+# Fetches the package lists, once a run; where that fails the lists at hand must do.
+apt_update() {
+  if [ -n "${APT_UPDATED:-}" ] || ! { [ "$(id -u)" = 0 ] || have sudo; }; then return 0; fi
+  APT_UPDATED=1
+  as_root apt-get update -qq >&2 || say "apt-get update failed; trying with the lists at hand"
+}
+
 # Installs Debian packages as root or with sudo; fails with the list where neither is possible.
 apt_install() {
-  local as_root=()
   if ! have apt-get; then
     say "missing: $* (no apt-get here: please install them by hand)"
     return 1
   fi
-  if [ "$(id -u)" != 0 ]; then
-    if ! have sudo; then
-      say "missing: $* (neither root nor sudo: please run: apt-get install $*)"
-      return 1
-    fi
-    as_root=(sudo)
+  if [ "$(id -u)" != 0 ] && ! have sudo; then
+    say "missing: $* (neither root nor sudo: please run: apt-get install $*)"
+    return 1
   fi
+  apt_update
   say "installing with apt: $*"
-  "${as_root[@]}" apt-get update -qq >&2 || say "apt-get update failed; trying with the lists at hand"
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >&2
+  mkdir -p "$CACHE"
+  if ! as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" \
+    >"$CACHE/apt.log" 2>&1; then
+    tail -n 20 "$CACHE/apt.log" >&2
+    return 1
+  fi
 }
 
 # Whether apt offers a package.
-apt_offers() { have apt-cache && apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [0-9]'; }
+apt_offers() {
+  have apt-cache || return 1
+  apt_update
+  apt-cache policy "$1" 2>/dev/null | grep -q 'Candidate: [0-9]'
+}
 
 # A cargo that is new enough for Cargo.toml: rustup reads rust-toolchain.toml and fetches the rest.
 ensure_rust() {

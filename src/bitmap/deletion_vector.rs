@@ -23,6 +23,7 @@ const FRAME_BYTES: usize = 8;
 
 /// Decodes a blob: all of `bytes`, that is `content_size_in_bytes` bytes from `content_offset`.
 /// `expected_cardinality` is the delete file's record count (or the blob's `cardinality` property).
+/// Whether the last position lies within the data file is for the caller to check, see [`RowSet::max`].
 ///
 /// # Errors
 /// [`ErrorKind::Corrupt`] when any part does not match, [`ErrorKind::ResourceExhausted`] above

@@ -191,7 +191,7 @@ fn decode_map(bytes: &[u8]) -> Result<(RoaringBitmap, usize)> {
         rebuild(bytes)?
     } else {
         RoaringBitmap::deserialize_from(bytes.get(..used).unwrap_or_default())
-            .map_err(|e| corrupt("the bitmap does not decode".to_owned()).with_source(e))?
+            .map_err(|e| corrupt("the bitmap does not decode").with_source(e))?
     };
     Ok((map, used))
 }
@@ -203,7 +203,7 @@ fn check_values(container: &Container<'_>) -> Result<bool> {
     let found = match container.values {
         Values::Array(values) => {
             if !values.is_sorted_by(|a, b| u16::from_le_bytes(*a) < u16::from_le_bytes(*b)) {
-                return Err(corrupt("array values do not ascend".to_owned()));
+                return Err(corrupt("array values do not ascend"));
             }
             values.len() as u32
         }
@@ -283,6 +283,6 @@ fn truncated(what: &str, needed: usize, left: usize) -> Error {
     corrupt(format!("{what} need {needed} bytes, {left} are left"))
 }
 
-fn corrupt(what: String) -> Error {
+fn corrupt(what: impl std::fmt::Display) -> Error {
     Error::corrupt(format!("roaring bitmap is broken: {what}"))
 }

@@ -131,12 +131,6 @@ impl FromIterator<u64> for RowSet {
     }
 }
 
-impl From<RoaringTreemap> for RowSet {
-    fn from(map: RoaringTreemap) -> Self {
-        Self::from_maps(map.bitmaps().map(|(key, map)| (key, map.clone())))
-    }
-}
-
 impl std::fmt::Debug for RowSet {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "RowSet({} rows, last {:?})", self.len(), self.max())

@@ -33,7 +33,7 @@ fn positions() -> impl Strategy<Value = BTreeSet<u64>> {
         }
         set
     });
-    prop::collection::vec(part, 0..4).prop_map(|parts| parts.into_iter().flatten().collect())
+    prop::collection::vec(part, 0..3).prop_map(|parts| parts.into_iter().flatten().collect())
 }
 
 /// A span that cuts through the positions of `model`, or lies beside them.

@@ -4,8 +4,6 @@ use std::any::Any;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use tokio::net::TcpListener;
-use tokio_util::sync::CancellationToken;
 
 use crate::cache::Caches;
 use crate::catalog::{Catalogs, LoadTable, TableLocation};
@@ -54,11 +52,6 @@ impl Parts {
     pub(super) fn engine(&self, _config: &Config, _catalogs: Arc<Catalogs>) -> Result<Engine> {
         Err(Error::unsupported("the engine is not wired yet"))
     }
-}
-
-/// Serves connections of `listener` until `shutdown`, then until the last stream has ended.
-pub(super) async fn serve(_listener: TcpListener, _engine: Arc<Engine>, _shutdown: CancellationToken) -> Result<()> {
-    Err(Error::unsupported("the server is not wired yet"))
 }
 
 /// The metadata that a table was loaded with.

@@ -116,7 +116,7 @@ def test_table_root_gives_the_same_rows_as_its_newest_metadata_file(case, start_
 
 def test_collection_is_there(record):
     """Without the collection this file shows nothing, and says so (in CI that is a failure)."""
-    if not ALL:
+    if cases.root() is None:
         return
     if len(ALL) < cases.TABLES_IN_COLLECTION:
         record(NOT_RUN, f"{cases.TABLES_IN_COLLECTION - len(ALL)} of {cases.TABLES_IN_COLLECTION} tables are missing")

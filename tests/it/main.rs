@@ -8,5 +8,6 @@ mod support;
 mod cli;
 mod config;
 mod format_bitmap;
+mod format_metadata;
 mod format_puffin;
 mod layering;

@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -12,18 +11,16 @@ use tokio_util::sync::CancellationToken;
 use super::super::args::ServeArgs;
 use super::super::output::Out;
 use super::super::run::Failure;
-use super::super::wiring::{self, Parts};
+use super::super::wiring::Parts;
 use super::greeting::client_lines;
 use super::sample::{self, Laid};
 use super::setup::{Setup, Warehouse, add_locations, setup};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::runtime::Runtimes;
+use crate::server;
 use crate::sql::Engine;
 use crate::telemetry;
-
-/// How long streams that run when the server is told to stop may go on.
-const GRACE: Duration = Duration::from_secs(30);
 
 /// Runs `sandur serve` until SIGINT or SIGTERM.
 pub(in super::super) fn serve(args: ServeArgs) -> Result<(), Failure> {
@@ -52,7 +49,7 @@ async fn run(args: ServeArgs, setup: Setup) -> Result<(), Failure> {
         .map_err(|e| Error::unavailable("the listener has no address").with_source(e))?;
 
     let shutdown = CancellationToken::new();
-    let mut server = tokio::spawn(wiring::serve(listener, Arc::clone(&engine), shutdown.clone()));
+    let mut serving = tokio::spawn(server::serve(listener, Arc::clone(&engine), shutdown.clone().cancelled_owned()));
     tracing::info!(%address, catalogs = config.catalogs.len(), "listening");
     match greet(&engine, address, args.sample).await {
         // nobody reads the greeting; the server is there all the same
@@ -61,15 +58,14 @@ async fn run(args: ServeArgs, setup: Setup) -> Result<(), Failure> {
     }
     tokio::select! {
         signal = stop.next() => tracing::info!(signal, "stopping: running streams may finish"),
-        ended = &mut server => return Err(Failure::Work(ended_early(ended))),
+        ended = &mut serving => return Err(Failure::Work(ended_early(ended))),
     }
     shutdown.cancel();
     tokio::select! {
-        ended = &mut server => match ended {
+        ended = &mut serving => match ended {
             Ok(Ok(())) => tracing::info!("stopped"),
             other => return Err(Failure::Work(ended_early(other))),
         },
-        () = tokio::time::sleep(GRACE) => tracing::warn!(seconds = GRACE.as_secs(), "stopped with streams still running"),
         signal = stop.next() => tracing::warn!(signal, "stopped at once"),
     }
     Ok(())

@@ -15,7 +15,7 @@ const SCHEMA_KEY: &str = "avro.schema";
 const CODEC_KEY: &str = "avro.codec";
 
 /// A container file whose bytes are all at hand; yields its blocks in order.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Container<'a> {
     metadata: HashMap<&'a str, &'a [u8]>,
     codec: Codec,
@@ -106,5 +106,18 @@ impl<'a> Container<'a> {
         }
         let bytes = buffer.0.decompress(self.codec, block)?;
         Ok(Some(Block { count, bytes }))
+    }
+}
+
+impl Block<'_> {
+    /// Checks that all bytes of the block were read.
+    pub fn finish(&self, cursor: &Cursor<'_>) -> Result<()> {
+        match cursor.remaining() {
+            0 => Ok(()),
+            left => Err(Error::corrupt(format!(
+                "avro block of {} values has {left} bytes more than they take",
+                self.count
+            ))),
+        }
     }
 }

@@ -3,7 +3,7 @@
 //! An Iceberg field is `X`, or a union of null and `X` in either order. A field of another
 //! shape is an error where it is wanted, and skipped where it is not.
 
-use super::{AvroSchema, Cursor, Kind, Node, NodeId};
+use super::{AvroSchema, Cursor, Field, Kind, Node, NodeId};
 use crate::error::{Error, Result};
 
 /// Whether a value is there.
@@ -64,5 +64,84 @@ impl Presence {
                 index => Err(Error::corrupt(format!("avro union has no branch {index}"))),
             },
         }
+    }
+}
+
+/// What a reader wants of a column, for messages.
+fn mismatch(wanted: &str, found: &Node) -> Error {
+    Error::corrupt(format!("avro type is {} where {wanted} is expected", found.kind.name()))
+}
+
+impl AvroSchema {
+    fn wanted(&self, id: NodeId, wanted: &str, accepts: impl Fn(&Kind) -> bool) -> Result<Presence> {
+        let Optional { presence, node, .. } = self.optional(id)?;
+        if presence == Presence::Never || accepts(&node.kind) {
+            Ok(presence)
+        } else {
+            Err(mismatch(wanted, node))
+        }
+    }
+
+    /// An int or long, which lie the same way.
+    pub fn integer(&self, id: NodeId) -> Result<Presence> {
+        self.wanted(id, "int or long", |kind| matches!(kind, Kind::Int | Kind::Long))
+    }
+
+    /// A boolean.
+    pub fn boolean(&self, id: NodeId) -> Result<Presence> {
+        self.wanted(id, "boolean", |kind| *kind == Kind::Boolean)
+    }
+
+    /// Text.
+    pub fn text(&self, id: NodeId) -> Result<Presence> {
+        self.wanted(id, "string", |kind| *kind == Kind::String)
+    }
+
+    /// Bytes or text.
+    pub fn binary(&self, id: NodeId) -> Result<Presence> {
+        self.wanted(id, "bytes", |kind| matches!(kind, Kind::Bytes | Kind::String))
+    }
+
+    /// An array; also its items.
+    pub fn list(&self, id: NodeId) -> Result<(Presence, NodeId)> {
+        let Optional { presence, node, id } = self.optional(id)?;
+        match node.kind {
+            Kind::Array { items, .. } => Ok((presence, items)),
+            Kind::Null => Ok((presence, id)),
+            _ => Err(mismatch("array", node)),
+        }
+    }
+
+    /// A record; also its fields.
+    pub fn fields(&self, id: NodeId) -> Result<(Presence, &[Field])> {
+        let Optional { presence, node, .. } = self.optional(id)?;
+        match &node.kind {
+            Kind::Record(fields) => Ok((presence, fields)),
+            Kind::Null => Ok((presence, &[])),
+            _ => Err(mismatch("record", node)),
+        }
+    }
+}
+
+impl Presence {
+    /// An int or long.
+    #[inline]
+    pub fn integer(self, cursor: &mut Cursor<'_>) -> Result<Option<i64>> {
+        Ok(if self.read(cursor)? { Some(cursor.long()?) } else { None })
+    }
+
+    /// A boolean.
+    pub fn boolean(self, cursor: &mut Cursor<'_>) -> Result<Option<bool>> {
+        Ok(if self.read(cursor)? { Some(cursor.boolean()?) } else { None })
+    }
+
+    /// Text.
+    pub fn text<'a>(self, cursor: &mut Cursor<'a>) -> Result<Option<&'a str>> {
+        Ok(if self.read(cursor)? { Some(cursor.string()?) } else { None })
+    }
+
+    /// Bytes.
+    pub fn binary<'a>(self, cursor: &mut Cursor<'a>) -> Result<Option<&'a [u8]>> {
+        Ok(if self.read(cursor)? { Some(cursor.bytes()?) } else { None })
     }
 }

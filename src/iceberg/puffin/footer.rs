@@ -114,7 +114,7 @@ pub fn parse_footer(tail: &[u8], file_size: u64) -> Result<FooterRead> {
         magic,
     } = trailer;
     if magic != MAGIC {
-        return Err(corrupt("it does not end with the magic PFA1".to_owned()));
+        return Err(corrupt("it does not end with the magic PFA1"));
     }
     if flags & !FLAG_COMPRESSED != 0 {
         return Err(Error::unsupported(format!("puffin footer has unknown flags {flags:#x}")));
@@ -137,7 +137,7 @@ pub fn parse_footer(tail: &[u8], file_size: u64) -> Result<FooterRead> {
         return Ok(FooterRead::NeedTail(footer_size));
     };
     let Some(payload) = footer.strip_prefix(&MAGIC) else {
-        return Err(corrupt("the footer does not start with the magic PFA1".to_owned()));
+        return Err(corrupt("the footer does not start with the magic PFA1"));
     };
     let footer = if flags & FLAG_COMPRESSED != 0 {
         let json = decompress_frame(Codec::Lz4, payload, MAX_FOOTER_BYTES).context("part", || "puffin footer")?;
@@ -180,11 +180,11 @@ pub fn check_magic(start: &[u8]) -> Result<()> {
     if start.starts_with(&MAGIC) {
         return Ok(());
     }
-    Err(corrupt("it does not start with the magic PFA1".to_owned()))
+    Err(corrupt("it does not start with the magic PFA1"))
 }
 
 fn parse_json(payload: &[u8]) -> Result<Footer> {
-    serde_json::from_slice(payload).map_err(|e| corrupt("the footer is not the JSON of a file's metadata".to_owned()).with_source(e))
+    serde_json::from_slice(payload).map_err(|e| corrupt("the footer is not the JSON of a file's metadata").with_source(e))
 }
 
 /// Blobs lie between the first magic and the footer, which begins at `end`.
@@ -205,6 +205,6 @@ fn null_as_empty<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<BT
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-fn corrupt(what: String) -> Error {
+fn corrupt(what: impl std::fmt::Display) -> Error {
     Error::corrupt(format!("puffin file is broken: {what}"))
 }

@@ -54,6 +54,16 @@ impl<'a> Obj<'a> {
         self.get(key).map(|v| self.as_i64(key, v)).transpose()
     }
 
+    pub(super) fn snapshot_id(&self, key: &str) -> Result<i64> {
+        self.need(key).and_then(|v| self.as_snapshot_id(key, v))
+    }
+
+    /// A snapshot id is a long, but numbers from 2^63 up to 2^64 occur in files. They are
+    /// taken for the long of the same 64 bits, as ids are only ever compared for equality.
+    pub(super) fn opt_snapshot_id(&self, key: &str) -> Result<Option<i64>> {
+        self.get(key).map(|v| self.as_snapshot_id(key, v)).transpose()
+    }
+
     /// A count or row id: a long that is not negative.
     pub(super) fn opt_u63(&self, key: &str) -> Result<Option<u64>> {
         let wrong = |v| self.wrong(key, "a long that is not negative", v);
@@ -135,6 +145,11 @@ impl<'a> Obj<'a> {
         value.as_i64().ok_or_else(|| self.wrong(key, "a long", value))
     }
 
+    fn as_snapshot_id(&self, key: &str, value: &Value) -> Result<i64> {
+        let id = value.as_i64().or_else(|| value.as_u64().map(u64::cast_signed));
+        id.ok_or_else(|| self.wrong(key, "a long", value))
+    }
+
     fn as_str(&self, key: &str, value: &'a Value) -> Result<&'a str> {
         value.as_str().ok_or_else(|| self.wrong(key, "a string", value))
     }
@@ -182,6 +197,16 @@ mod tests {
         assert!(obj.i32("c").is_err());
         assert_eq!(obj.i64("c").unwrap(), 5_000_000_000);
         assert_eq!(obj.i32("d").unwrap_err().message(), "`d` of thing must be an int, not \"1\"");
+    }
+
+    #[test]
+    fn snapshot_ids_beyond_a_long_keep_their_bits() {
+        let value = json!({"a": 9_876_543_210_123_456_789_u64, "b": -1, "c": 1e30});
+        let obj = Obj::new(&value, "thing").unwrap();
+        // 9876543210123456789 - 2^64
+        assert_eq!(obj.snapshot_id("a").unwrap(), -8_570_200_863_586_094_827);
+        assert_eq!(obj.opt_snapshot_id("b").unwrap(), Some(-1));
+        assert!(obj.snapshot_id("c").is_err());
     }
 
     #[test]

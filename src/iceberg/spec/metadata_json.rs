@@ -85,9 +85,9 @@ fn from_object(raw: Map<String, Value>) -> Result<TableMetadata> {
     let last_sequence_number = if format_version == 1 { 0 } else { obj.i64("last-sequence-number")? };
     let last_updated_ms = obj.i64("last-updated-ms")?;
     let snapshots = reader.snapshots(last_sequence_number)?;
-    let current_snapshot_id = obj.opt_i64("current-snapshot-id")?.filter(|id| *id != -1);
+    let current_snapshot_id = obj.opt_snapshot_id("current-snapshot-id")?.filter(|id| *id != -1);
     let refs = reader.refs(current_snapshot_id, &snapshots)?;
-    let snapshot_log = log(&obj, "snapshot-log", last_updated_ms, |entry| entry.i64("snapshot-id"))?;
+    let snapshot_log = log(&obj, "snapshot-log", last_updated_ms, |entry| entry.snapshot_id("snapshot-id"))?;
     let metadata_log = log(&obj, "metadata-log", last_updated_ms, |entry| {
         entry.str("metadata-file").map(str::to_owned)
     })?;

@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
@@ -238,4 +239,15 @@ fn gzip_is_found_by_its_magic_bytes_under_any_name() {
     gzip.write_all(v2().to_string().as_bytes()).unwrap();
     let table = TableMetadata::from_bytes(&gzip.finish().unwrap(), "v1.metadata.json").unwrap();
     assert_eq!(Value::Object(table.raw), v2());
+}
+
+proptest! {
+    #[test]
+    fn damaged_files_never_panic(at in 0_usize..1200, byte: u8, cut in 0_usize..1200) {
+        let mut bytes = v2().to_string().into_bytes();
+        let at = at % bytes.len();
+        bytes[at] = byte;
+        bytes.truncate(bytes.len() - cut / 100);
+        let _ = TableMetadata::from_bytes(&bytes, "f");
+    }
 }

@@ -59,7 +59,7 @@ impl Snapshot {
     /// Reads a snapshot of a table of this format version. Errors: `Corrupt`.
     pub fn from_json(value: &Value, format_version: u8) -> Result<Self> {
         let obj = Obj::new(value, "snapshot")?;
-        let snapshot_id = obj.i64("snapshot-id")?;
+        let snapshot_id = obj.snapshot_id("snapshot-id")?;
         parse(&obj, snapshot_id, format_version).context("snapshot", || snapshot_id)
     }
 
@@ -88,7 +88,7 @@ fn parse(obj: &Obj<'_>, snapshot_id: i64, format_version: u8) -> Result<Snapshot
     };
     Ok(Snapshot {
         snapshot_id,
-        parent_snapshot_id: obj.opt_i64("parent-snapshot-id")?,
+        parent_snapshot_id: obj.opt_snapshot_id("parent-snapshot-id")?,
         sequence_number: if format_version == 1 {
             0
         } else {
@@ -130,7 +130,7 @@ impl SnapshotRef {
             }
         };
         Ok(Self {
-            snapshot_id: obj.i64("snapshot-id")?,
+            snapshot_id: obj.snapshot_id("snapshot-id")?,
             kind,
             min_snapshots_to_keep: obj.opt_i32("min-snapshots-to-keep")?,
             max_snapshot_age_ms: obj.opt_i64("max-snapshot-age-ms")?,

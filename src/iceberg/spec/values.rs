@@ -1,9 +1,6 @@
 //! Single values and their two serial forms (spec appendix D): binary for bounds, JSON
 //! for defaults. The forms stand in `value_bytes` and `value_json`.
 
-#[cfg(test)]
-use super::{PrimitiveType, Type};
-
 /// One non-null primitive value. The variant follows the storage, not the logical type:
 /// the type that belongs to it comes from the schema.
 #[derive(Debug, Clone)]

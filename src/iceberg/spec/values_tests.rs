@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::super::{PrimitiveType, Type};
 use super::*;
 use crate::error::ErrorKind;
 
@@ -285,7 +286,7 @@ proptest! {
         if let Ok(literal) = Literal::from_bytes(&primitive, &bytes) {
             if let Ok(written) = literal.to_bytes(&primitive) {
                 let again = Literal::from_bytes(&primitive, &written).unwrap();
-                prop_assert_eq!(again, literal.clone());
+                prop_assert_eq!(&again, &literal);
             }
             let logical = Type::Primitive(primitive);
             if let Ok(text) = literal.to_json(&logical) {
