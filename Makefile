@@ -1,5 +1,5 @@
 # Two commands set everything up: `make run` and `make test`. See README.md.
-.PHONY: run test test-full fmt
+.PHONY: run test test-full bench-scan fmt
 
 # Installs what is missing, builds, serves the sample tables. ARGS go to `sandur serve`.
 run:
@@ -12,6 +12,10 @@ test:
 # Adds what is too long for every change.
 test-full:
 	@scripts/test.sh --full
+
+# A full scan beside DuckDB on the same table. See benches/README.md.
+bench-scan:
+	@benches/full_scan/run.sh $(ARGS)
 
 fmt:
 	@cargo fmt

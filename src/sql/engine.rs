@@ -6,7 +6,15 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::execution::SendableRecordBatchStream;
 
+use tokio::sync::Semaphore;
+
+use super::params::Values;
+use super::pool::Pool;
+use super::prepare::Planner;
+use super::providers::TableProviders;
+use super::{memory, run, session};
 use crate::catalog::Catalogs;
+use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::table::TableIdent;
 
@@ -56,24 +64,66 @@ pub struct Planned {
 /// Plans and runs statements.
 #[derive(Debug)]
 pub struct Engine {
-    catalogs: Arc<Catalogs>,
+    planner: Planner,
+    admission: Arc<Semaphore>,
 }
 
 impl Engine {
+    /// An engine over the catalogs; `providers` scans snapshots.
+    ///
+    /// Errors: `InvalidInput` for limits that make no sense.
+    pub fn new(config: &Config, catalogs: Arc<Catalogs>, providers: Arc<dyn TableProviders>) -> Result<Self> {
+        if config.limits.queries == 0 {
+            return Err(Error::invalid("limits.queries must be at least 1"));
+        }
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let memory = config.limits.memory.unwrap_or_else(memory::default_limit);
+        let state = session::base_state(memory, cores)?;
+        Ok(Self {
+            planner: Planner {
+                catalogs,
+                providers,
+                state: Arc::new(state),
+                pool: Arc::new(Pool::new(cores)?),
+            },
+            admission: Arc::new(Semaphore::new(config.limits.queries.min(Semaphore::MAX_PERMITS))),
+        })
+    }
+
     /// The catalogs that statements see.
     pub fn catalogs(&self) -> &Arc<Catalogs> {
-        &self.catalogs
+        &self.planner.catalogs
     }
 
     /// Parses, checks and plans; reads metadata, runs nothing.
-    pub async fn plan(&self, _sql: &str, _defaults: &Defaults) -> Result<Planned> {
-        Err(Error::internal("not built"))
+    ///
+    /// Errors: `InvalidInput` for a wrong statement, `Unsupported` for one that is not run,
+    /// `NotFound` for a table that is not there, what loading a table says.
+    pub async fn plan(&self, sql: &str, defaults: &Defaults) -> Result<Planned> {
+        let prepared = self.planner.prepare(sql, defaults, None).await?;
+        let parameters = prepared.parameters.iter().map(|p| Parameter {
+            name: p.name.clone(),
+            data_type: p.announced.clone(),
+        });
+        Ok(Planned {
+            parameters: parameters.collect(),
+            schema: prepared.schema,
+            statement: prepared.statement,
+        })
     }
 
     /// Runs a statement on its pinned snapshots. `parameters`: a batch with one column per
     /// placeholder and one row per execution; the results of the rows follow one another.
     /// Dropping the stream stops the query.
-    pub async fn run(&self, _statement: &Statement, _parameters: Option<&RecordBatch>) -> Result<SendableRecordBatchStream> {
-        Err(Error::internal("not built"))
+    ///
+    /// Errors: as [`Self::plan`]; `InvalidInput` for parameters that do not fit. Errors of the
+    /// stream are ours inside the engine's: [`super::from_datafusion`] takes them out.
+    pub async fn run(&self, statement: &Statement, parameters: Option<&RecordBatch>) -> Result<SendableRecordBatchStream> {
+        let Statement { sql, defaults, pins } = statement;
+        let prepared = self.planner.prepare(sql, defaults, Some(pins)).await?;
+        let values = Values::new(&prepared.parameters, parameters)?;
+        let permit = Arc::clone(&self.admission).acquire_owned().await;
+        let permit = permit.map_err(|e| Error::internal("admission has ended").with_source(e))?;
+        run::start(&self.planner.pool, &self.planner.state, prepared, values, permit).await
     }
 }

@@ -4,6 +4,29 @@
 //! outside the catalogs; every table a statement names is resolved and pinned once, so a
 //! [`Statement`] run again reads the same snapshots.
 
+mod dialect;
 mod engine;
+mod errors;
+mod functions;
+mod gate;
+mod info_schema;
+mod memory;
+mod names;
+mod output;
+mod params;
+mod pool;
+mod prepare;
+mod providers;
+mod relations;
+mod resolve;
+mod run;
+mod session;
+mod shape;
+mod show;
+mod source;
+mod spelling;
+mod types;
 
 pub use engine::*;
+pub use errors::{from_datafusion, to_datafusion};
+pub use providers::TableProviders;

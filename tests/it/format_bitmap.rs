@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
 use sandur::bitmap::{RowSet, deletion_vector, portable};
 use serde_json::Value;
@@ -15,7 +16,8 @@ fn cases_dir() -> Option<PathBuf> {
         return Some(dir);
     }
     assert!(std::env::var_os("CI").is_none(), "the case collection is absent, set SANDUR_CASES");
-    println!("skipped: no case collection at {}, set SANDUR_CASES", dir.display());
+    static SAID: Once = Once::new();
+    SAID.call_once(|| println!("skipped: no case collection at {}, set SANDUR_CASES", dir.display()));
     None
 }
 

@@ -1,0 +1,105 @@
+//! Hostile statements end in an error or an answer, never in the end of the process (SE-31, T-15).
+
+use std::sync::Arc;
+
+use arrow::array::Int64Array;
+use sandur::error::ErrorKind;
+use sandur::sql::Engine;
+
+use crate::sql_support::{Memory, MemoryCatalog, batch, engine, query, rows};
+
+fn numbers() -> Engine {
+    let memory = Arc::new(Memory::default());
+    let lake = MemoryCatalog::new("lake", &memory);
+    lake.commit(
+        "default",
+        "t",
+        batch(vec![
+            ("a", Arc::new(Int64Array::from((0..100).collect::<Vec<_>>()))),
+            ("b", Arc::new(Int64Array::from((0..100).rev().collect::<Vec<_>>()))),
+        ]),
+    );
+    engine(vec![lake], &memory)
+}
+
+fn chain(count: usize, op: &str, term: impl Fn(usize) -> String) -> String {
+    let terms: Vec<_> = (0..count).map(term).collect();
+    terms.join(op)
+}
+
+#[tokio::test]
+async fn long_chains_of_equalities_work() {
+    let engine = numbers();
+    let ors = chain(10_000, " OR ", |i| format!("a = {}", i * 10));
+    assert_eq!(rows(&engine, &format!("SELECT count(*) FROM t WHERE {ors}")).await[1], "10");
+    let ands = chain(10_000, " AND ", |i| format!("a <> {}", i * 10));
+    assert_eq!(rows(&engine, &format!("SELECT count(*) FROM t WHERE {ands}")).await[1], "90");
+}
+
+#[tokio::test]
+async fn long_chains_of_other_terms_work_up_to_a_limit() {
+    let engine = numbers();
+    for (count, op, expected) in [(300, " OR ", "100"), (300, " AND ", "0")] {
+        let terms = chain(count, op, |i| format!("a + {i} > b"));
+        assert_eq!(rows(&engine, &format!("SELECT count(*) FROM t WHERE {terms}")).await[1], expected);
+    }
+    for op in [" OR ", " AND "] {
+        let terms = chain(10_000, op, |i| format!("a > b + {i}"));
+        let e = query(&engine, &format!("SELECT count(*) FROM t WHERE {terms}")).await.unwrap_err();
+        assert_eq!(e.kind(), ErrorKind::InvalidInput, "{e}");
+    }
+}
+
+#[tokio::test]
+async fn statements_beyond_the_bounds_are_refused() {
+    let engine = numbers();
+    let mut bomb = "WITH c0 AS (SELECT a FROM t)".to_owned();
+    for i in 1..30 {
+        bomb += &format!(", c{i} AS (SELECT x.a FROM c{0} x, c{0} y)", i - 1);
+    }
+    bomb += " SELECT count(*) FROM c29";
+    let nested = |open: &str, inner: &str, close: &str, n: usize| format!("{}{inner}{}", open.repeat(n), close.repeat(n));
+    for sql in [
+        format!("SELECT {}", nested("(", "1", ")", 5_000)),
+        nested("SELECT * FROM (", "SELECT 1", ") AS x", 1_000),
+        format!("SELECT {}", nested("abs(", "1", ")", 3_000)),
+        format!("SELECT {}", nested("CASE WHEN true THEN ", "1", " END", 2_000)),
+        nested("WITH x AS (", "SELECT 1", ") SELECT * FROM x", 500),
+        format!("SELECT {}1", "NOT ".repeat(5_000)),
+        format!("SELECT {}", chain(2_000, " + ", |_| "1".to_owned())),
+        format!("SELECT 1{}", " IS NULL".repeat(20_000)),
+        format!("SELECT 1{}", "::int".repeat(20_000)),
+        chain(5_000, " UNION ALL ", |_| "SELECT 1".to_owned()),
+        format!("SELECT 1 FROM {}", chain(500, ", ", |i| format!("t AS t{i}"))),
+        format!("SELECT {}", chain(90_000, "+", |_| "1".to_owned())),
+        format!("SELECT '{}'", "x".repeat(2 << 20)),
+        format!("SELECT * FROM t WHERE a IN ({})", chain(49_999 + 2, ",", |_| "1".to_owned())),
+        bomb,
+    ] {
+        let e = query(&engine, &sql).await.unwrap_err();
+        assert!(
+            matches!(e.kind(), ErrorKind::InvalidInput | ErrorKind::ResourceExhausted),
+            "{}: {e:?}",
+            &sql[..sql.len().min(60)]
+        );
+    }
+}
+
+#[tokio::test]
+async fn moderate_nesting_works() {
+    let engine = numbers();
+    let nested = |open: &str, inner: &str, close: &str, n: usize| format!("{}{inner}{}", open.repeat(n), close.repeat(n));
+    assert_eq!(rows(&engine, &format!("SELECT {} AS x", nested("(", "1", ")", 60))).await[1], "1");
+    assert_eq!(
+        rows(&engine, &format!("SELECT {} AS x", chain(100, " + ", |_| "1".to_owned()))).await[1],
+        "100"
+    );
+    assert_eq!(rows(&engine, &nested("SELECT * FROM (", "SELECT 1", ") AS x", 20)).await[1], "1");
+    let unions = chain(150, " UNION ALL ", |i| format!("SELECT {i}"));
+    assert_eq!(rows(&engine, &format!("SELECT count(*) FROM ({unions}) AS u")).await[1], "150");
+    let list = chain(20_000, ",", |i| i.to_string());
+    assert_eq!(
+        rows(&engine, &format!("SELECT count(*) FROM t WHERE a IN ({list})")).await[1],
+        "100"
+    );
+}
