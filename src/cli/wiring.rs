@@ -4,6 +4,9 @@ use std::any::Any;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use datafusion::datasource::TableProvider;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 
 use crate::cache::Caches;
 use crate::catalog::{Catalogs, LoadTable, TableLocation};
@@ -13,8 +16,9 @@ use crate::iceberg::spec::TableMetadata;
 use crate::iceberg::{self, IcebergTable, TableLoader};
 use crate::io::Storage;
 use crate::runtime::DecodePool;
-use crate::sql::Engine;
-use crate::table::{Table, TableIdent};
+use crate::scan::{LakeTableProvider, ScanContext};
+use crate::sql::{Engine, TableProviders};
+use crate::table::{Snapshot, Table, TableIdent};
 
 /// What reading tables needs, once per process.
 #[derive(Debug)]
@@ -48,10 +52,26 @@ impl Parts {
 
     /// The engine over `catalogs`.
     ///
-    /// Errors: `ResourceExhausted` when its pools cannot be set up.
-    pub(super) fn engine(&self, _config: &Config, _catalogs: Arc<Catalogs>) -> Result<Engine> {
-        Err(Error::unsupported("the engine is not wired yet"))
+    /// Errors: as [`Engine::new`].
+    pub(super) fn engine(&self, config: &Config, catalogs: Arc<Catalogs>) -> Result<Engine> {
+        let context = ScanContext::new(Arc::clone(&self.caches), Arc::clone(&self.pool));
+        Engine::new(config, catalogs, Arc::new(Scans(Arc::new(context))))
     }
+}
+
+/// Scans snapshots for the engine, all in one context.
+#[derive(Debug)]
+struct Scans(Arc<ScanContext>);
+
+impl TableProviders for Scans {
+    fn provider(self: Arc<Self>, snapshot: Arc<dyn Snapshot>) -> Result<Arc<dyn TableProvider>> {
+        Ok(Arc::new(LakeTableProvider::new(snapshot, Arc::clone(&self.0))))
+    }
+}
+
+/// Serves connections of `listener` until `shutdown`, then until the last stream has ended.
+pub(super) async fn serve(listener: TcpListener, engine: Arc<Engine>, shutdown: CancellationToken) -> Result<()> {
+    crate::server::serve(listener, engine, shutdown.cancelled_owned()).await
 }
 
 /// The metadata that a table was loaded with.

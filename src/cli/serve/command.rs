@@ -11,14 +11,13 @@ use tokio_util::sync::CancellationToken;
 use super::super::args::ServeArgs;
 use super::super::output::Out;
 use super::super::run::Failure;
-use super::super::wiring::Parts;
+use super::super::wiring::{self, Parts};
 use super::greeting::client_lines;
 use super::sample::{self, Laid};
 use super::setup::{Setup, Warehouse, add_locations, setup};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::runtime::Runtimes;
-use crate::server;
 use crate::sql::Engine;
 use crate::telemetry;
 
@@ -49,7 +48,7 @@ async fn run(args: ServeArgs, setup: Setup) -> Result<(), Failure> {
         .map_err(|e| Error::unavailable("the listener has no address").with_source(e))?;
 
     let shutdown = CancellationToken::new();
-    let mut serving = tokio::spawn(server::serve(listener, Arc::clone(&engine), shutdown.clone().cancelled_owned()));
+    let mut serving = tokio::spawn(wiring::serve(listener, Arc::clone(&engine), shutdown.clone()));
     tracing::info!(%address, catalogs = config.catalogs.len(), "listening");
     match greet(&engine, address, args.sample).await {
         // nobody reads the greeting; the server is there all the same

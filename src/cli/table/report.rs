@@ -98,6 +98,8 @@ pub(super) fn history(metadata: &TableMetadata) -> String {
         "added rows",
         "removed files",
         "removed rows",
+        "added delete files",
+        "removed delete files",
         "delete files",
         "refs",
     ];
@@ -120,6 +122,8 @@ pub(super) fn history(metadata: &TableMetadata) -> String {
             counter("added-records"),
             counter("deleted-data-files"),
             counter("deleted-records"),
+            counter("added-delete-files"),
+            counter("removed-delete-files"),
             counter("total-delete-files"),
             refs.join(", "),
         ]
