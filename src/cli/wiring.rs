@@ -3,22 +3,20 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use datafusion::datasource::TableProvider;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::cache::Caches;
-use crate::catalog::{Catalogs, LoadTable, TableLocation};
+use crate::catalog::Catalogs;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::iceberg::spec::TableMetadata;
-use crate::iceberg::{self, IcebergTable, TableLoader};
+use crate::iceberg::{IcebergTable, TableLoader};
 use crate::io::Storage;
 use crate::runtime::DecodePool;
-use crate::scan::{LakeTableProvider, ScanContext};
-use crate::sql::{Engine, TableProviders};
-use crate::table::{Snapshot, Table, TableIdent};
+use crate::scan::ScanContext;
+use crate::sql::Engine;
+use crate::table::Table;
 
 /// What reading tables needs, once per process.
 #[derive(Debug)]
@@ -47,25 +45,15 @@ impl Parts {
     /// Errors: as [`Catalogs::from_config`].
     pub(super) async fn catalogs(&self, config: &Config) -> Result<Catalogs> {
         let loader = TableLoader::new(Arc::clone(&self.storage), Arc::clone(&self.caches), Arc::clone(&self.pool));
-        Catalogs::from_config(config, &self.storage, Arc::new(IcebergLoader(loader))).await
+        Catalogs::from_config(config, &self.storage, Arc::new(loader)).await
     }
 
     /// The engine over `catalogs`.
     ///
-    /// Errors: as [`Engine::new`].
+    /// Errors: `ResourceExhausted` when its pools cannot be set up.
     pub(super) fn engine(&self, config: &Config, catalogs: Arc<Catalogs>) -> Result<Engine> {
         let context = ScanContext::new(Arc::clone(&self.caches), Arc::clone(&self.pool));
-        Engine::new(config, catalogs, Arc::new(Scans(Arc::new(context))))
-    }
-}
-
-/// Scans snapshots for the engine, all in one context.
-#[derive(Debug)]
-struct Scans(Arc<ScanContext>);
-
-impl TableProviders for Scans {
-    fn provider(self: Arc<Self>, snapshot: Arc<dyn Snapshot>) -> Result<Arc<dyn TableProvider>> {
-        Ok(Arc::new(LakeTableProvider::new(snapshot, Arc::clone(&self.0))))
+        Engine::new(config, catalogs, Arc::new(context))
     }
 }
 
@@ -82,28 +70,5 @@ pub(super) fn iceberg_metadata(table: &dyn Table) -> Result<&Arc<TableMetadata>>
     match any.downcast_ref::<IcebergTable>() {
         Some(table) => Ok(table.metadata()),
         None => Err(Error::unsupported(format!("metadata of {} tables cannot be shown yet", table.format())).with("table", table.ident())),
-    }
-}
-
-/// Loads Iceberg tables for the catalogs.
-#[derive(Debug)]
-struct IcebergLoader(TableLoader);
-
-fn location(location: &TableLocation) -> iceberg::TableLocation {
-    iceberg::TableLocation {
-        root: location.root.clone(),
-        metadata_file: location.metadata_file.clone(),
-        path_map: location.path_map.clone(),
-    }
-}
-
-#[async_trait]
-impl LoadTable for IcebergLoader {
-    async fn load(&self, ident: &TableIdent, at: &TableLocation) -> Result<Arc<dyn Table>> {
-        Ok(Arc::new(self.0.load(ident, &location(at)).await?))
-    }
-
-    async fn load_at(&self, ident: &TableIdent, at: &TableLocation, metadata_location: &str) -> Result<Arc<dyn Table>> {
-        Ok(Arc::new(self.0.load_at(ident, &location(at), metadata_location).await?))
     }
 }

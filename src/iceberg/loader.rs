@@ -8,7 +8,7 @@ use crate::cache::{CacheKey, CacheKind, Caches};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::io::{FileKind, PathMap, Storage, TableIo, normalise};
 use crate::runtime::DecodePool;
-use crate::table::TableIdent;
+use crate::table::{TableIdent, TableLocation};
 
 /// Largest metadata file that is read, compressed or not.
 const METADATA_LIMIT: u64 = 512 << 20;
@@ -19,44 +19,6 @@ pub(super) struct TableFiles {
     pub(super) io: TableIo,
     pub(super) caches: Arc<Caches>,
     pub(super) pool: Arc<DecodePool>,
-}
-
-/// Where a table lies.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TableLocation {
-    /// The table's folder.
-    pub root: String,
-    /// One metadata file; `None`: the newest below `root/metadata`.
-    pub metadata_file: Option<String>,
-    /// (recorded prefix, real prefix)
-    pub path_map: Vec<(String, String)>,
-}
-
-impl TableLocation {
-    /// From a configured location: a table's folder or one metadata file in its `metadata` folder.
-    pub fn from_path(location: &str, path_map: Vec<(String, String)>) -> Result<Self> {
-        let location = normalise(location)?;
-        let trimmed = location.trim_end_matches('/');
-        if !is_metadata_name(trimmed.rsplit('/').next().unwrap_or_default()) {
-            return Ok(Self {
-                root: trimmed.to_owned(),
-                metadata_file: None,
-                path_map,
-            });
-        }
-        let folder = parent(trimmed);
-        let root = if folder.ends_with("/metadata") { parent(folder) } else { folder };
-        Ok(Self {
-            root: root.to_owned(),
-            metadata_file: Some(trimmed.to_owned()),
-            path_map,
-        })
-    }
-}
-
-fn parent(path: &str) -> &str {
-    path.rsplit_once('/')
-        .map_or("/", |(folder, _)| if folder.is_empty() { "/" } else { folder })
 }
 
 /// Loads tables; one per process.
@@ -77,17 +39,17 @@ impl TableLoader {
     ///
     /// Errors: `NotFound` when there is no metadata, `Unsupported` for an unknown format version,
     /// `Corrupt` for metadata that breaks the specification.
-    pub async fn load(&self, ident: &TableIdent, location: &TableLocation) -> Result<IcebergTable> {
+    pub async fn newest(&self, ident: &TableIdent, location: &TableLocation) -> Result<IcebergTable> {
         let io = self.io(location, None)?;
         let file = match &location.metadata_file {
             Some(file) => file.clone(),
             None => self.newest_metadata(&io, &location.root).await.context("table", || ident)?,
         };
-        self.load_at(ident, location, &file).await
+        self.at(ident, location, &file).await
     }
 
     /// The table as exactly this metadata file describes it.
-    pub async fn load_at(&self, ident: &TableIdent, location: &TableLocation, metadata_file: &str) -> Result<IcebergTable> {
+    pub async fn at(&self, ident: &TableIdent, location: &TableLocation, metadata_file: &str) -> Result<IcebergTable> {
         let io = self.io(location, None)?;
         let metadata = self.metadata(&io, metadata_file).await.context("table", || ident)?;
         let io = self.io(location, Some(&metadata.location))?;
@@ -189,16 +151,5 @@ mod tests {
         assert_eq!(metadata_version("00007-abc.metadata.json.gz"), Some(7));
         assert_eq!(metadata_version("version-hint.text"), None);
         assert_eq!(metadata_version("snap-1.avro"), None);
-    }
-
-    #[test]
-    fn a_metadata_file_names_its_table_folder() {
-        let location = TableLocation::from_path("file:///data/t/metadata/v2.metadata.json", Vec::new()).unwrap();
-        assert_eq!(
-            (location.root.as_str(), location.metadata_file.as_deref()),
-            ("/data/t", Some("/data/t/metadata/v2.metadata.json"))
-        );
-        let location = TableLocation::from_path("/data/t/", Vec::new()).unwrap();
-        assert_eq!((location.root.as_str(), location.metadata_file), ("/data/t", None));
     }
 }

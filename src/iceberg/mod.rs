@@ -13,5 +13,5 @@ pub mod puffin;
 pub mod spec;
 mod table;
 
-pub use loader::{TableLoader, TableLocation};
+pub use loader::TableLoader;
 pub use table::{IcebergSnapshot, IcebergTable};

@@ -28,12 +28,12 @@ pub(super) async fn plan_scan(files: &TableFiles, metadata: &Arc<TableMetadata>,
     let mapping = metadata.name_mapping()?;
     let names = file_names(mapping.as_ref());
     let list = manifest_list(files, snapshot).await?;
-    let live: Vec<ManifestFile> = list.iter().filter(|m| m.may_have_live_files()).cloned().collect();
-    let manifests: Vec<Arc<Manifest>> = futures::stream::iter(live)
-        .map(|entry| manifest(files, metadata, entry))
-        .buffered(CONCURRENT_MANIFESTS)
-        .try_collect()
-        .await?;
+    let reads: Vec<_> = list
+        .iter()
+        .filter(|entry| entry.may_have_live_files())
+        .map(|entry| manifest(files, metadata, entry.clone()))
+        .collect();
+    let manifests: Vec<Arc<Manifest>> = futures::stream::iter(reads).buffered(CONCURRENT_MANIFESTS).try_collect().await?;
 
     let mut deletes = DeleteIndexBuilder::new(&files.io, metadata, &names);
     for manifest in manifests.iter().filter(|m| m.content() == ManifestContent::Deletes) {

@@ -35,7 +35,7 @@ impl IcebergTable {
     /// The snapshot asked for, as its own type.
     pub fn snapshot_at(&self, at: &AsOf) -> Result<IcebergSnapshot> {
         let (snapshot, schema) = match at {
-            AsOf::Latest => (self.metadata.current_snapshot().cloned(), self.metadata.current_schema()?),
+            AsOf::Latest => (self.metadata.current_snapshot()?.cloned(), self.metadata.current_schema()?),
             AsOf::Version(id) => {
                 let snapshot = self
                     .metadata

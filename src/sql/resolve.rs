@@ -47,7 +47,6 @@ enum Found {
 impl Resolver<'_> {
     /// Resolves all names and loads their tables.
     pub(super) async fn resolve(&self, names: &[Vec<String>]) -> Result<Vec<Resolved>> {
-        // Collected first: a closure inside of the stream would keep the future from being `Send`.
         let found: Vec<_> = names.iter().map(|parts| self.find(parts)).collect();
         let found: Vec<Found> = stream::iter(found).buffered(LOADS).try_collect().await?;
         let mut idents: Vec<&TableIdent> = Vec::new();

@@ -70,8 +70,14 @@ impl TableMetadata {
     }
 
     /// The newest snapshot of `main`; `None` for a table without one.
-    pub fn current_snapshot(&self) -> Option<&Arc<Snapshot>> {
-        self.current_snapshot_id.and_then(|id| self.snapshot_by_id(id))
+    ///
+    /// Errors: `Corrupt` where the metadata does not list its current snapshot.
+    pub fn current_snapshot(&self) -> Result<Option<&Arc<Snapshot>>> {
+        let Some(id) = self.current_snapshot_id else { return Ok(None) };
+        match self.snapshot_by_id(id) {
+            Some(snapshot) => Ok(Some(snapshot)),
+            None => Err(Error::corrupt(format!("table metadata has no snapshot {id}, its current one"))),
+        }
     }
 
     /// The mapping for files without field ids; `None` where the table has none. Errors: `Corrupt`.

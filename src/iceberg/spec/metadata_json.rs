@@ -249,9 +249,6 @@ impl<'a> Reader<'a> {
     /// where it is there, the two must agree.
     fn refs(&self, current: Option<i64>, snapshots: &[Arc<Snapshot>]) -> Result<BTreeMap<String, SnapshotRef>> {
         let ids: HashSet<i64> = snapshots.iter().map(|snapshot| snapshot.snapshot_id).collect();
-        if let Some(id) = current.filter(|id| !ids.contains(id)) {
-            return Err(Error::corrupt(format!("table metadata has no snapshot {id}, its current one")));
-        }
         let mut refs = BTreeMap::new();
         for (name, value) in self.obj.opt_object("refs")?.into_iter().flatten() {
             let reference = SnapshotRef::from_json(value).context("ref", || name)?;
@@ -265,7 +262,7 @@ impl<'a> Reader<'a> {
             refs.insert(name.clone(), reference);
         }
         match (current, refs.get("main").map(|main| main.snapshot_id)) {
-            (Some(id), None) => {
+            (Some(id), None) if ids.contains(&id) => {
                 refs.insert("main".to_owned(), SnapshotRef::branch(id));
             }
             (current, Some(main)) if current != Some(main) => {

@@ -61,7 +61,7 @@ fn a_v2_table_reads() {
     assert_eq!(table.format_version, 2);
     assert_eq!(table.table_uuid.unwrap().to_string(), "9c12d441-03fe-4693-9a96-a0705ddf69c1");
     assert_eq!((table.schemas.len(), table.current_schema().unwrap().schema_id()), (2, 1));
-    assert_eq!(table.current_snapshot().unwrap().sequence_number, 1);
+    assert_eq!(table.current_snapshot().unwrap().unwrap().sequence_number, 1);
     assert_eq!(table.refs.get("main"), Some(&SnapshotRef::branch(6)));
     assert_eq!(table.snapshot_log, [(100, 5), (200, 6)]);
     assert_eq!(table.metadata_log, [(90, "v6.metadata.json".to_owned())]);
@@ -79,7 +79,7 @@ fn a_v1_table_of_an_old_writer_reads() {
     assert_eq!(table.partition_specs[0].fields[0].field_id, 1000);
     assert_eq!((table.default_spec_id, table.last_partition_id), (0, 1000));
     assert_eq!(table.sort_orders, [SortOrder::unsorted()]);
-    assert!(table.current_snapshot().is_none() && table.refs.is_empty());
+    assert!(table.current_snapshot().unwrap().is_none() && table.refs.is_empty());
 }
 
 #[test]
@@ -94,6 +94,7 @@ fn no_current_snapshot_is_written_in_three_ways() {
         read(&with(v2(), &json!({"current-snapshot-id": null})))
             .unwrap()
             .current_snapshot()
+            .unwrap()
             .is_none()
     );
 }
@@ -115,7 +116,7 @@ fn snapshots_of_older_versions_live_on_in_upgraded_tables() {
 #[test]
 fn v1_ignores_sequence_numbers() {
     let value = with(v1(), &json!({"snapshots": [snapshot(5, 9)], "current-snapshot-id": 5}));
-    assert_eq!(read(&value).unwrap().current_snapshot().unwrap().sequence_number, 0);
+    assert_eq!(read(&value).unwrap().current_snapshot().unwrap().unwrap().sequence_number, 0);
 }
 
 #[test]
