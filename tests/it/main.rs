@@ -1,3 +1,2 @@
-
 mod format_manifest;
 mod format_metadata;

@@ -56,24 +56,61 @@ pub(super) struct PartitionPlan {
     steps: Vec<Step>,
 }
 
-/// The type of a spec field's values; `None` where only the file can tell.
-fn result_type(transform: &Transform, source: Option<&Type>) -> Option<PrimitiveType> {
+/// The type of a spec field's values: the first one that the file's type is or promotes to,
+/// by the source column's types from the newest on; `None` where only the file can tell.
+///
+/// A column's type is not always a promotion of an older one: a replaced table takes the ids
+/// of its columns over by name.
+fn result_type(transform: &Transform, source_types: &[Type], wire: Wire, logical: Option<Logical>) -> Option<PrimitiveType> {
     match transform {
         Transform::Bucket(_) | Transform::Year | Transform::Month | Transform::Day | Transform::Hour => Some(PrimitiveType::Int),
         Transform::Void | Transform::Unknown(_) => None,
-        Transform::Identity | Transform::Truncate(_) => transform.result_type(source?),
+        Transform::Identity | Transform::Truncate(_) => {
+            let mut results = source_types.iter().filter_map(|source| transform.result_type(source));
+            results.find(|to| wire.promotes_to(logical, to))
+        }
+    }
+}
+
+impl Wire {
+    /// Whether values that lie like this can be read as `to`.
+    fn promotes_to(self, logical: Option<Logical>, to: &PrimitiveType) -> bool {
+        use PrimitiveType as P;
+        let zoned = match logical {
+            Some(Logical::TimestampMillis { utc } | Logical::TimestampMicros { utc } | Logical::TimestampNanos { utc }) => Some(utc),
+            _ => None,
+        };
+        match (self, to) {
+            (Self::Boolean, P::Boolean) | (Self::Float, P::Float | P::Double) | (Self::Double, P::Double) => true,
+            (Self::Number, P::Int | P::Long) => logical.is_none(),
+            (Self::Number, P::Date) => matches!(logical, None | Some(Logical::Date)),
+            (Self::Number, P::Time) => matches!(logical, None | Some(Logical::TimeMillis | Logical::TimeMicros)),
+            (Self::Number, P::Timestamp | P::TimestampNs) => zoned.is_some() || matches!(logical, None | Some(Logical::Date)),
+            (Self::Number, P::Timestamptz | P::TimestamptzNs) => zoned.is_some() || logical.is_none(),
+            (Self::Text, P::String) => true,
+            (Self::Text, P::Uuid) => logical == Some(Logical::Uuid),
+            (Self::Bytes, P::Binary | P::Geometry { .. } | P::Geography { .. } | P::Fixed(_) | P::String) => logical.is_none(),
+            (Self::Fixed { size, .. }, P::Fixed(length)) => logical.is_none() && size == *length as usize,
+            (Self::Fixed { .. }, P::Binary) => logical.is_none(),
+            (Self::Fixed { size: 16, .. }, P::Uuid) => matches!(logical, None | Some(Logical::Uuid)),
+            (Self::Bytes | Self::Fixed { .. }, P::Decimal { scale, .. }) => match logical {
+                Some(Logical::Decimal { scale: on_disk, .. }) => on_disk == u32::from(*scale),
+                _ => false,
+            },
+            _ => false,
+        }
     }
 }
 
 impl PartitionPlan {
-    /// Compiles the plan for the fields of a file's partition struct. `source_type` gives the
-    /// type of a table column.
+    /// Compiles the plan for the fields of a file's partition struct. `source_types` gives the
+    /// types that a table column has had, newest first.
     pub(super) fn compile(
         schema: &AvroSchema,
         presence: Presence,
         fields: &[Field],
         spec: &PartitionSpec,
-        source_type: impl Fn(i32) -> Option<Type>,
+        source_types: impl Fn(i32) -> Vec<Type>,
     ) -> Result<Self> {
         check_ids(fields)?;
         let mut steps = Vec::with_capacity(fields.len());
@@ -105,7 +142,7 @@ impl PartitionPlan {
             };
             let to = target
                 .and_then(|at| spec.fields.get(at))
-                .and_then(|f| result_type(&f.transform, source_type(f.source_id).as_ref()));
+                .and_then(|f| result_type(&f.transform, &source_types(f.source_id), wire, optional.node.logical));
             steps.push(Step::Value {
                 target,
                 name: field.name.clone(),
@@ -225,7 +262,7 @@ impl<'a> Raw<'a> {
         self.convert(logical, &to)
     }
 
-    /// A literal of type `to`, which is the value's type or one that it promotes to.
+    /// A literal of type `to`, which the file's type [promotes to](Wire::promotes_to).
     fn convert(self, logical: Option<Logical>, to: &PrimitiveType) -> Result<Literal> {
         use PrimitiveType as P;
         let literal = match (to, self) {
@@ -249,16 +286,8 @@ impl<'a> Raw<'a> {
             (P::Float, Self::Float(v)) => Some(Literal::Float(if v.is_nan() { f32::NAN } else { v })),
             (P::Double, Self::Double(v)) => Some(Literal::Double(if v.is_nan() { f64::NAN } else { v })),
             (P::Double, Self::Float(v)) => Some(Literal::Double(if v.is_nan() { f64::NAN } else { f64::from(v) })),
-            (P::Decimal { scale, .. }, Self::Bytes(v)) => {
-                if let Some(Logical::Decimal { scale: on_disk, .. }) = logical
-                    && on_disk != u32::from(*scale)
-                {
-                    return Err(Error::corrupt(format!("decimal of scale {on_disk} where {scale} is expected")));
-                }
-                return Literal::from_bytes(to, v);
-            }
+            (P::Decimal { .. } | P::String | P::Uuid, Self::Bytes(v)) => return Literal::from_bytes(to, v),
             (P::String, Self::Text(v)) => Some(Literal::String(v.to_owned())),
-            (P::String | P::Uuid, Self::Bytes(v)) => return Literal::from_bytes(to, v),
             (P::Uuid, Self::Text(v)) => uuid::Uuid::try_parse(v).ok().map(|uuid| Literal::Uuid(uuid.into_bytes())),
             (P::Fixed(size), Self::Bytes(v)) => (v.len() == *size as usize).then(|| Literal::Binary(v.to_vec())),
             (P::Binary | P::Geometry { .. } | P::Geography { .. }, Self::Bytes(v)) => Some(Literal::Binary(v.to_vec())),
