@@ -25,7 +25,8 @@ pub(super) enum FixedForm {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wire {
     Boolean,
-    Number,
+    Int,
+    Long,
     Float,
     Double,
     Text,
@@ -43,7 +44,6 @@ enum Step {
         presence: Presence,
         wire: Wire,
         logical: Option<Logical>,
-        is_int: bool,
         to: Option<PrimitiveType>,
     },
 }
@@ -76,17 +76,18 @@ impl Wire {
     /// Whether values that lie like this can be read as `to`.
     fn promotes_to(self, logical: Option<Logical>, to: &PrimitiveType) -> bool {
         use PrimitiveType as P;
-        let zoned = match logical {
-            Some(Logical::TimestampMillis { utc } | Logical::TimestampMicros { utc } | Logical::TimestampNanos { utc }) => Some(utc),
-            _ => None,
-        };
+        let is_timestamp = matches!(
+            logical,
+            Some(Logical::TimestampMillis { .. } | Logical::TimestampMicros { .. } | Logical::TimestampNanos { .. })
+        );
         match (self, to) {
             (Self::Boolean, P::Boolean) | (Self::Float, P::Float | P::Double) | (Self::Double, P::Double) => true,
-            (Self::Number, P::Int | P::Long) => logical.is_none(),
-            (Self::Number, P::Date) => matches!(logical, None | Some(Logical::Date)),
-            (Self::Number, P::Time) => matches!(logical, None | Some(Logical::TimeMillis | Logical::TimeMicros)),
-            (Self::Number, P::Timestamp | P::TimestampNs) => zoned.is_some() || matches!(logical, None | Some(Logical::Date)),
-            (Self::Number, P::Timestamptz | P::TimestamptzNs) => zoned.is_some() || logical.is_none(),
+            (Self::Int | Self::Long, P::Int | P::Long) => logical.is_none(),
+            (Self::Int, P::Date) => matches!(logical, None | Some(Logical::Date)),
+            (Self::Int, P::Time) => logical == Some(Logical::TimeMillis),
+            (Self::Long, P::Time) => matches!(logical, None | Some(Logical::TimeMicros)),
+            (Self::Int, P::Timestamp | P::TimestampNs) => logical == Some(Logical::Date),
+            (Self::Long, P::Timestamp | P::TimestampNs | P::Timestamptz | P::TimestamptzNs) => is_timestamp || logical.is_none(),
             (Self::Text, P::String) => true,
             (Self::Text, P::Uuid) => logical == Some(Logical::Uuid),
             (Self::Bytes, P::Binary | P::Geometry { .. } | P::Geography { .. } | P::Fixed(_) | P::String) => logical.is_none(),
@@ -95,7 +96,7 @@ impl Wire {
             (Self::Fixed { size: 16, .. }, P::Uuid) => matches!(logical, None | Some(Logical::Uuid)),
             (Self::Bytes | Self::Fixed { .. }, P::Decimal { scale, .. }) => match logical {
                 Some(Logical::Decimal { scale: on_disk, .. }) => on_disk == u32::from(*scale),
-                _ => false,
+                other => other.is_none(),
             },
             _ => false,
         }
@@ -116,10 +117,17 @@ impl PartitionPlan {
         let mut steps = Vec::with_capacity(fields.len());
         for field in fields {
             let target = field.id.and_then(|id| spec.fields.iter().position(|f| f.field_id == id));
-            let optional = schema.optional(field.node).context("partition field", || &field.name)?;
+            let optional = match schema.optional(field.node) {
+                Err(_) if target.is_none() => {
+                    steps.push(Step::Skip(field.node));
+                    continue;
+                }
+                optional => optional.context("partition field", || &field.name)?,
+            };
             let wire = match optional.node.kind {
                 Kind::Boolean => Wire::Boolean,
-                Kind::Int | Kind::Long => Wire::Number,
+                Kind::Int => Wire::Int,
+                Kind::Long => Wire::Long,
                 Kind::Float => Wire::Float,
                 Kind::Double => Wire::Double,
                 Kind::String => Wire::Text,
@@ -149,7 +157,6 @@ impl PartitionPlan {
                 presence: optional.presence,
                 wire,
                 logical: optional.node.logical,
-                is_int: optional.node.kind == Kind::Int,
                 to,
             });
         }
@@ -188,7 +195,6 @@ impl PartitionPlan {
                     presence,
                     wire,
                     logical,
-                    is_int,
                     to,
                 } => {
                     if !presence.read(cursor)? {
@@ -198,7 +204,7 @@ impl PartitionPlan {
                     if let Some(slot) = target.and_then(|at| out.get_mut(at)) {
                         let literal = match to {
                             Some(to) => raw.convert(*logical, to),
-                            None => raw.own_type(*logical, *is_int),
+                            None => raw.own_type(*logical, *wire),
                         };
                         *slot = Some(literal.context("partition field", || name)?);
                     }
@@ -224,7 +230,7 @@ impl<'a> Raw<'a> {
     fn read(wire: Wire, form: FixedForm, cursor: &mut Cursor<'a>) -> Result<Self> {
         Ok(match wire {
             Wire::Boolean => Self::Boolean(cursor.boolean()?),
-            Wire::Number => Self::Number(cursor.long()?),
+            Wire::Int | Wire::Long => Self::Number(cursor.long()?),
             Wire::Float => Self::Float(cursor.float()?),
             Wire::Double => Self::Double(cursor.double()?),
             Wire::Text => Self::Text(cursor.string()?),
@@ -244,13 +250,13 @@ impl<'a> Raw<'a> {
     }
 
     /// A literal of the file's own type.
-    fn own_type(self, logical: Option<Logical>, is_int: bool) -> Result<Literal> {
+    fn own_type(self, logical: Option<Logical>, wire: Wire) -> Result<Literal> {
         let to = match (self, logical) {
             (Self::Boolean(_), _) => PrimitiveType::Boolean,
             (Self::Number(_), Some(Logical::TimeMillis | Logical::TimeMicros)) => PrimitiveType::Time,
             (Self::Number(_), Some(Logical::TimestampMillis { .. } | Logical::TimestampMicros { .. })) => PrimitiveType::Timestamp,
             (Self::Number(_), Some(Logical::TimestampNanos { .. })) => PrimitiveType::TimestampNs,
-            (Self::Number(_), _) if is_int => PrimitiveType::Int,
+            (Self::Number(_), _) if wire == Wire::Int => PrimitiveType::Int,
             (Self::Number(_), _) => PrimitiveType::Long,
             (Self::Float(_), _) => PrimitiveType::Float,
             (Self::Double(_), _) => PrimitiveType::Double,
