@@ -7,7 +7,6 @@ mod support;
 
 mod cli;
 mod config;
-mod domain;
 mod format_bitmap;
 mod format_manifest;
 mod format_metadata;
