@@ -7,13 +7,16 @@ mod support;
 
 mod cli;
 mod config;
+mod domain;
 mod flight_metadata;
 mod flight_statements;
 mod flight_support;
 mod flight_transport;
 mod format_bitmap;
+mod format_manifest;
 mod format_metadata;
 mod format_puffin;
+mod golden;
 mod layering;
 mod sql_gate;
 mod sql_limits;
