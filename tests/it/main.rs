@@ -7,6 +7,10 @@ mod support;
 
 mod cli;
 mod config;
+mod flight_metadata;
+mod flight_statements;
+mod flight_support;
+mod flight_transport;
 mod format_bitmap;
 mod format_manifest;
 mod format_metadata;
