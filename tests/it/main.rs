@@ -7,9 +7,12 @@ mod support;
 
 mod cli;
 mod config;
+mod domain;
 mod format_bitmap;
+mod format_manifest;
 mod format_metadata;
 mod format_puffin;
+mod golden;
 mod layering;
 mod sql_gate;
 mod sql_limits;

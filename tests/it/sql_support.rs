@@ -172,7 +172,12 @@ impl Snapshot for MemorySnapshot {
             .collect()
     }
     async fn plan_scan(&self, _: &ScanRequest) -> Result<ScanPlan> {
-        Ok(ScanPlan::default())
+        let io = sandur::io::TableIo::new(Arc::default(), sandur::io::PathMap::default(), [])?;
+        Ok(ScanPlan {
+            tasks: Vec::new(),
+            io,
+            has_name_mapping: false,
+        })
     }
 }
 

@@ -68,14 +68,92 @@ pub fn sorted_lines(rows: &[Vec<Value>]) -> Vec<String> {
 /// The rows of a batch.
 pub fn rows(batch: &RecordBatch) -> Vec<Vec<Value>> {
     let schema = batch.schema();
-    let columns: Vec<_> = batch.columns().iter().zip(schema.fields()).collect();
+    let columns: Vec<_> = batch
+        .columns()
+        .iter()
+        .zip(schema.fields())
+        .map(|(array, f)| (array, Logical::of(f)))
+        .collect();
     (0..batch.num_rows())
-        .map(|row| columns.iter().map(|(array, field)| cell(array, field, row)).collect())
+        .map(|row| columns.iter().map(|(array, logical)| value(array, logical, row)).collect())
         .collect()
 }
 
-/// One value of an array in canonical form.
+/// One value of an array in canonical form; the field's metadata says what the arrow type does not.
 pub fn cell(array: &ArrayRef, field: &Field, row: usize) -> Value {
+    value(array, &Logical::of(field), row)
+}
+
+/// A type as the table format names it, where the arrow type alone does not say (uuid, variant).
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Logical {
+    name: String,
+    /// Of a struct in order of its fields, of a list its element, of a map key and value.
+    children: Vec<Logical>,
+}
+
+impl Logical {
+    fn of(field: &Field) -> Self {
+        let metadata = field.metadata();
+        if metadata.get("ARROW:extension:name").is_some_and(|name| name == "arrow.uuid") {
+            return Self::parse("uuid");
+        }
+        match metadata.get(sandur::table::TYPE_NAME_KEY) {
+            Some(text) => Self::parse(text),
+            // a test's own batch names types field by field
+            None => {
+                let children = match field.data_type() {
+                    DataType::List(inner) | DataType::LargeList(inner) | DataType::FixedSizeList(inner, _) => vec![Self::of(inner)],
+                    DataType::Struct(fields) => fields.iter().map(|f| Self::of(f)).collect(),
+                    DataType::Map(entries, _) => Self::of(entries).children,
+                    _ => Vec::new(),
+                };
+                Self {
+                    name: String::new(),
+                    children,
+                }
+            }
+        }
+    }
+
+    /// From text such as `map<date, struct<t: time, x: list<uuid>>>`.
+    fn parse(text: &str) -> Self {
+        let Some((name, inner)) = text.split_once('<') else {
+            return Self {
+                name: text.to_owned(),
+                children: Vec::new(),
+            };
+        };
+        let inner = inner.strip_suffix('>').unwrap_or(inner);
+        let (mut depth, mut start, mut parts) = (0, 0, Vec::new());
+        for (i, c) in inner.char_indices() {
+            match c {
+                '<' | '(' => depth += 1,
+                '>' | ')' => depth -= 1,
+                ',' if depth == 0 => {
+                    parts.push(&inner[start..i]);
+                    start = i + 1;
+                }
+                _ => {}
+            }
+        }
+        parts.push(&inner[start..]);
+        let child = |part: &str| match (name, part.split_once(": ")) {
+            ("struct", Some((_, of))) => Self::parse(of.trim()),
+            _ => Self::parse(part.trim()),
+        };
+        Self {
+            name: name.to_owned(),
+            children: parts.into_iter().map(child).collect(),
+        }
+    }
+
+    fn child(&self, index: usize) -> Self {
+        self.children.get(index).cloned().unwrap_or_default()
+    }
+}
+
+fn value(array: &ArrayRef, logical: &Logical, row: usize) -> Value {
     if array.is_null(row) {
         return Value::Null;
     }
@@ -85,7 +163,7 @@ pub fn cell(array: &ArrayRef, field: &Field, row: usize) -> Value {
         };
     }
     let text = |s: &str| Value::String(s.to_owned());
-    let hex = |bytes: &[u8]| Value::String(binary(bytes, field));
+    let hex = |bytes: &[u8]| Value::String(binary(bytes, logical));
     match array.data_type() {
         DataType::Null => Value::Null,
         DataType::Boolean => Value::Bool(array.as_boolean().value(row)),
@@ -114,42 +192,34 @@ pub fn cell(array: &ArrayRef, field: &Field, row: usize) -> Value {
             };
             Value::String(timestamp(value, digits, zone.is_some()))
         }
-        DataType::Utf8 => string(array.as_string::<i32>().value(row), field),
-        DataType::LargeUtf8 => string(array.as_string::<i64>().value(row), field),
-        DataType::Utf8View => string(array.as_string_view().value(row), field),
+        DataType::Utf8 => string(array.as_string::<i32>().value(row), logical),
+        DataType::LargeUtf8 => string(array.as_string::<i64>().value(row), logical),
+        DataType::Utf8View => string(array.as_string_view().value(row), logical),
         DataType::Binary => hex(array.as_binary::<i32>().value(row)),
         DataType::LargeBinary => hex(array.as_binary::<i64>().value(row)),
         DataType::BinaryView => hex(array.as_binary_view().value(row)),
         DataType::FixedSizeBinary(_) => hex(array.as_fixed_size_binary().value(row)),
-        DataType::List(element) => list(&array.as_list::<i32>().value(row), element),
-        DataType::LargeList(element) => list(&array.as_list::<i64>().value(row), element),
-        DataType::FixedSizeList(element, _) => list(&array.as_fixed_size_list().value(row), element),
+        DataType::List(_) => list(&array.as_list::<i32>().value(row), logical),
+        DataType::LargeList(_) => list(&array.as_list::<i64>().value(row), logical),
+        DataType::FixedSizeList(..) => list(&array.as_fixed_size_list().value(row), logical),
         DataType::Struct(fields) => {
-            let columns = array.as_struct().columns();
+            let columns = fields.iter().zip(array.as_struct().columns()).enumerate();
             Value::Object(
-                fields
-                    .iter()
-                    .zip(columns)
-                    .map(|(f, c)| (f.name().clone(), cell(c, f, row)))
+                columns
+                    .map(|(i, (f, c))| (f.name().clone(), value(c, &logical.child(i), row)))
                     .collect(),
             )
         }
-        DataType::Map(entries, _) => {
-            let DataType::Struct(pair) = entries.data_type() else {
-                panic!("map entries are no struct");
-            };
+        DataType::Map(..) => {
             let entry = array.as_map().value(row);
-            let pairs = (0..entry.len())
-                .map(|i| {
-                    let [key, value] = [0, 1].map(|c| cell(entry.column(c), &pair[c], i));
-                    Value::Array(vec![key, value])
-                })
-                .collect();
-            sorted_pairs(pairs)
+            let side = |i: usize| (entry.column(i).clone(), logical.child(i));
+            let sides = [side(0), side(1)];
+            let pair = |i| Value::Array(sides.iter().map(|(array, of)| value(array, of, i)).collect());
+            sorted_pairs((0..entry.len()).map(pair).collect())
         }
         DataType::Dictionary(_, values) => {
             let plain = arrow::compute::cast(array, values).expect("a dictionary casts to its values");
-            cell(&plain, field, row)
+            value(&plain, logical, row)
         }
         other => panic!("no canonical form for arrow type {other}"),
     }
@@ -164,8 +234,9 @@ pub fn sorted_pairs(mut pairs: Vec<Value>) -> Value {
     Value::Array(pairs)
 }
 
-fn list(elements: &ArrayRef, field: &Field) -> Value {
-    Value::Array((0..elements.len()).map(|i| cell(elements, field, i)).collect())
+fn list(elements: &ArrayRef, logical: &Logical) -> Value {
+    let of = logical.child(0);
+    Value::Array((0..elements.len()).map(|i| value(elements, &of, i)).collect())
 }
 
 /// An integer: a number below 2^53, else a string.
@@ -196,30 +267,21 @@ fn decimal(unscaled: i128, scale: i8) -> Value {
     Value::String(format!("{sign}{whole}{point}{fraction}"))
 }
 
-fn string(value: &str, field: &Field) -> Value {
-    if logical_type(field) == Some("variant") {
+fn string(value: &str, logical: &Logical) -> Value {
+    if logical.name == "variant" {
         return serde_json::from_str(value).expect("a variant is given as JSON");
     }
     Value::String(value.to_owned())
 }
 
-fn binary(bytes: &[u8], field: &Field) -> String {
-    if bytes.len() == 16 && logical_type(field) == Some("uuid") {
+fn binary(bytes: &[u8], logical: &Logical) -> String {
+    if bytes.len() == 16 && logical.name == "uuid" {
         return uuid::Uuid::from_slice(bytes).expect("16 bytes").to_string();
     }
     bytes.iter().fold("hex:".to_owned(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
     })
-}
-
-/// What the table format calls the type, where the arrow type does not say.
-fn logical_type(field: &Field) -> Option<&str> {
-    let metadata = field.metadata();
-    if metadata.get("ARROW:extension:name").is_some_and(|name| name == "arrow.uuid") {
-        return Some("uuid");
-    }
-    metadata.get(sandur::table::TYPE_NAME_KEY).map(String::as_str)
 }
 
 /// Days since 1970-01-01 as `YYYY-MM-DD` in the proleptic Gregorian calendar.
@@ -394,6 +456,14 @@ mod tests {
         }
         assert_eq!(timestamp(-1, 6, true), "1969-12-31T23:59:59.999999Z");
         assert_eq!(timestamp(1, 9, false), "1970-01-01T00:00:00.000000001");
+    }
+
+    #[test]
+    fn type_names_are_read_to_their_leaves() {
+        let of = Logical::parse("map<date, struct<t: time, x: list<uuid>, d: decimal(9, 2)>>");
+        assert_eq!(of.child(1).child(1).child(0).name, "uuid");
+        assert_eq!(of.child(1).child(2).name, "decimal(9, 2)");
+        assert_eq!(Logical::parse("uuid").name, "uuid");
     }
 
     #[test]

@@ -8,5 +8,7 @@
 
 #![allow(dead_code, unused_imports)]
 
+pub mod builder;
 pub mod canonical;
 pub mod cases;
+pub mod read;
