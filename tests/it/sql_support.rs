@@ -12,6 +12,7 @@ use futures::TryStreamExt;
 use sandur::catalog::{Catalog, Catalogs};
 use sandur::config::Config;
 use sandur::error::{Error, Result};
+use sandur::io::{PathMap, TableIo};
 use sandur::sql::{Defaults, Engine, Planned, TableProviders, from_datafusion};
 use sandur::table::{AsOf, Column, ScanPlan, ScanRequest, Snapshot, Table, TableIdent};
 
@@ -172,7 +173,12 @@ impl Snapshot for MemorySnapshot {
             .collect()
     }
     async fn plan_scan(&self, _: &ScanRequest) -> Result<ScanPlan> {
-        Ok(ScanPlan::default())
+        // nothing to read, and nowhere to read from
+        Ok(ScanPlan {
+            tasks: Vec::new(),
+            io: TableIo::new(Arc::default(), PathMap::default(), [])?,
+            has_name_mapping: false,
+        })
     }
 }
 
