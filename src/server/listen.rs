@@ -113,17 +113,19 @@ impl AsyncRead for Connection {
         let this = self.get_mut();
         let before = buf.filled().len();
         ready!(Pin::new(&mut this.stream).poll_read(cx, buf))?;
-        if this.first {
-            if let Some(byte) = buf.filled().get(before) {
-                this.first = false;
-                if *byte == TLS_HANDSHAKE {
-                    tracing::warn!(
-                        peer = %this.peer,
-                        "a client speaks TLS, this port does not; turn TLS off in the client (JDBC: useEncryption=false, ADBC: grpc+tcp://, ODBC: UseEncryption=false)"
-                    );
-                    return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, "TLS on a plaintext port")));
-                }
-            }
+        if !this.first {
+            return Poll::Ready(Ok(()));
+        }
+        let Some(byte) = buf.filled().get(before) else {
+            return Poll::Ready(Ok(()));
+        };
+        this.first = false;
+        if *byte == TLS_HANDSHAKE {
+            tracing::warn!(
+                peer = %this.peer,
+                "a client speaks TLS, this port does not; turn TLS off in the client (JDBC: useEncryption=false, ADBC: grpc+tcp://, ODBC: UseEncryption=false)"
+            );
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, "TLS on a plaintext port")));
         }
         Poll::Ready(Ok(()))
     }

@@ -219,10 +219,7 @@ async fn find_tables(
 
 /// The newest snapshot of a listed table.
 async fn load(catalogs: &Catalogs, ident: &TableIdent) -> Result<Arc<dyn Snapshot>> {
-    let Some(catalog) = catalogs.iter().find(|c| c.name() == ident.catalog) else {
-        return Err(crate::error::Error::not_found("no such catalog").with("catalog", &ident.catalog));
-    };
-    let snapshot = async { catalog.load_table(ident).await?.snapshot(&AsOf::Latest).await };
+    let snapshot = async { catalogs.table(ident).await?.snapshot(&AsOf::Latest).await };
     snapshot.await.context("table", || ident.to_string())
 }
 

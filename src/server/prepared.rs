@@ -17,7 +17,7 @@ use bytes::Bytes;
 use prost::Message;
 use sha2::{Digest, Sha256};
 
-use super::bind::{bind, parameter_schema, random_id};
+use super::bind::{check, parameter_schema, random_id};
 use super::encode::Rows;
 use super::statements::{Statements, refuse_transaction};
 use super::ticket::{defaults_from_proto, defaults_to_proto};
@@ -68,7 +68,7 @@ impl Statements {
             }
             Some(values) => {
                 let planned = self.plan_prepared(&prepared).await?;
-                let values = bind(&planned.parameters, &values)?;
+                check(&planned.parameters, &values)?;
                 self.kept.keep(prepared.id.clone(), values.clone()).await;
                 Some(self.kept.pack(&values).await?)
             }
@@ -83,10 +83,10 @@ impl Statements {
     pub(super) async fn prepared_info(&self, command: &CommandPreparedStatementQuery, descriptor: FlightDescriptor) -> Result<FlightInfo> {
         let prepared = self.signer.open_prepared(&command.prepared_statement_handle)?;
         let planned = self.plan_prepared(&prepared).await?;
-        let values = self.values(&prepared, &planned).await?;
-        let parameters = match &values {
-            Some(values) => Some(self.kept.pack(values).await?),
-            None => None,
+        let parameters = match (self.values(&prepared, &planned).await?, prepared.parameters) {
+            (None, _) => None,
+            (Some(_), Some(packed)) => Some(packed),
+            (Some(values), None) => Some(self.kept.pack(&values).await?),
         };
         self.info(&planned, parameters, descriptor)
     }
@@ -137,7 +137,7 @@ impl Statements {
             None => self.kept.get(&prepared.id).await,
         };
         match values {
-            Some(values) => bind(&planned.parameters, &values).map(Some),
+            Some(values) => check(&planned.parameters, &values).map(|()| Some(values)),
             None => Err(Error::invalid(format!(
                 "the statement has {} parameters, and no values are bound to them",
                 planned.parameters.len()

@@ -270,12 +270,13 @@ mod tests {
         async fn load_table(&self, _ident: &TableIdent) -> Result<Arc<dyn Table>> {
             Err(Error::not_found("no table"))
         }
+        async fn load_table_at(&self, ident: &TableIdent, _metadata_location: &str) -> Result<Arc<dyn Table>> {
+            self.load_table(ident).await
+        }
     }
 
     fn catalogs() -> Catalogs {
-        Catalogs {
-            list: vec![Arc::new(Named("Prod"))],
-        }
+        Catalogs::new(vec![Arc::new(Named("Prod"))])
     }
 
     fn options(values: &[(&str, Option<&str>)]) -> Vec<u8> {

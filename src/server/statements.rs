@@ -17,13 +17,12 @@ use prost::Message;
 
 use super::bind::Kept;
 use super::encode::Rows;
-use super::status;
 use super::ticket::{Signer, statement_from_proto, statement_to_proto};
 use super::wire::{schema_message, wire_schema};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::proto::ticket::handle::Kind;
 use crate::proto::ticket::{Parameters, StatementTicket};
-use crate::sql::{Defaults, Engine, Planned, Statement};
+use crate::sql::{Defaults, Engine, Planned, Statement, from_datafusion};
 
 /// What plans and runs statements.
 #[derive(Debug)]
@@ -71,7 +70,7 @@ impl Statements {
     /// Starts a statement. `schema`: as announced.
     pub(super) async fn run(&self, statement: &Statement, values: Option<&RecordBatch>, schema: SchemaRef) -> Result<Rows> {
         let stream = self.engine.run(statement, values).await?;
-        let batches = stream.map(|batch| batch.map_err(status::from_datafusion)).boxed();
+        let batches = stream.map(|batch| batch.map_err(from_datafusion)).boxed();
         Ok(Rows { schema, batches })
     }
 

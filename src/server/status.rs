@@ -8,7 +8,6 @@ use std::collections::HashMap;
 
 use arrow_flight::sql::Any;
 use bytes::Bytes;
-use datafusion::error::DataFusionError;
 use prost::Message;
 use tonic::metadata::{MetadataMap, MetadataValue};
 use tonic::{Code, Status};
@@ -92,53 +91,6 @@ pub(super) fn set_query_id(metadata: &mut MetadataMap, query_id: &str) {
     }
 }
 
-/// An error of the engine's result stream.
-pub(super) fn from_datafusion(error: DataFusionError) -> Error {
-    match error {
-        DataFusionError::External(inner) => match inner.downcast::<Error>() {
-            Ok(own) => *own,
-            Err(other) => Error::internal("query failed").with_source(other),
-        },
-        DataFusionError::ArrowError(inner, _) => from_arrow(*inner),
-        DataFusionError::Context(_, inner) => from_datafusion(*inner),
-        DataFusionError::Diagnostic(_, inner) => from_datafusion(*inner),
-        DataFusionError::Shared(inner) => match inner.find_root() {
-            DataFusionError::External(own) => match own.downcast_ref::<Error>() {
-                Some(own) => own.share(),
-                None => Error::internal("query failed").with_source(inner.to_string()),
-            },
-            DataFusionError::ResourcesExhausted(message) => Error::resource_exhausted(message.clone()),
-            DataFusionError::Execution(message) => Error::invalid(message.clone()),
-            _ => Error::internal("query failed").with_source(inner.to_string()),
-        },
-        DataFusionError::ResourcesExhausted(message) => Error::resource_exhausted(message),
-        DataFusionError::NotImplemented(message) => Error::unsupported(message),
-        DataFusionError::Plan(message) | DataFusionError::Execution(message) => Error::invalid(message),
-        other @ (DataFusionError::SQL(..) | DataFusionError::SchemaError(..)) => Error::invalid(other.strip_backtrace()),
-        other => Error::internal("query failed").with_source(other),
-    }
-}
-
-/// Errors of arrow kernels over the user's values are the user's: a cast that does not fit, a
-/// division by zero.
-pub(super) fn from_arrow(error: arrow::error::ArrowError) -> Error {
-    use arrow::error::ArrowError;
-    match error {
-        ArrowError::ExternalError(inner) => match inner.downcast::<Error>() {
-            Ok(own) => *own,
-            Err(inner) => match inner.downcast::<DataFusionError>() {
-                Ok(inner) => from_datafusion(*inner),
-                Err(other) => Error::internal("query failed").with_source(other),
-            },
-        },
-        ArrowError::DivideByZero => Error::invalid("division by zero"),
-        ArrowError::CastError(message) | ArrowError::ParseError(message) | ArrowError::ArithmeticOverflow(message) => {
-            Error::invalid(message)
-        }
-        other => Error::from(other),
-    }
-}
-
 /// The start of a text whose percent-encoded form has at most `limit` bytes, cut at a character.
 fn shorten(text: &str, limit: usize) -> String {
     let mut used = 0;
@@ -201,18 +153,5 @@ mod tests {
         let status = to_status(&error, "q-3");
         let encoded = status.message().len() * 3 + status.details().len() * 4 / 3;
         assert!(encoded < 7000, "{encoded}");
-    }
-
-    #[test]
-    fn an_own_error_survives_the_engine() {
-        let wrapped = DataFusionError::Context(
-            "scan".to_owned(),
-            Box::new(DataFusionError::External(Box::new(Error::corrupt("bad footer").with("file", "f")))),
-        );
-        let error = from_datafusion(wrapped);
-        assert_eq!(error.kind(), ErrorKind::Corrupt);
-        assert_eq!(error.message(), "bad footer");
-        let zero = from_datafusion(DataFusionError::ArrowError(Box::new(arrow::error::ArrowError::DivideByZero), None));
-        assert_eq!(zero.kind(), ErrorKind::InvalidInput);
     }
 }

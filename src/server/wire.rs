@@ -231,7 +231,7 @@ pub fn to_wire(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
 
 /// An array as another type that holds the same values. Nested types are taken apart here, since
 /// the cast kernel does not rename fields.
-pub(super) fn convert(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+fn convert(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     if array.data_type() == to {
         return Ok(Arc::clone(array));
     }

@@ -9,6 +9,7 @@ mod cli;
 mod config;
 mod domain;
 mod format_bitmap;
+mod format_manifest;
 mod format_metadata;
 mod format_puffin;
 mod golden;

@@ -12,7 +12,6 @@ use futures::TryStreamExt;
 use sandur::catalog::{Catalog, Catalogs};
 use sandur::config::Config;
 use sandur::error::{Error, Result};
-use sandur::io::{PathMap, TableIo};
 use sandur::sql::{Defaults, Engine, Planned, TableProviders, from_datafusion};
 use sandur::table::{AsOf, Column, ScanPlan, ScanRequest, Snapshot, Table, TableIdent};
 
@@ -173,10 +172,10 @@ impl Snapshot for MemorySnapshot {
             .collect()
     }
     async fn plan_scan(&self, _: &ScanRequest) -> Result<ScanPlan> {
-        // nothing to read, and nowhere to read from
+        let io = sandur::io::TableIo::new(Arc::default(), sandur::io::PathMap::default(), [])?;
         Ok(ScanPlan {
             tasks: Vec::new(),
-            io: TableIo::new(Arc::default(), PathMap::default(), [])?,
+            io,
             has_name_mapping: false,
         })
     }

@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -21,9 +20,6 @@ use crate::error::{Error, Result};
 use crate::runtime::Runtimes;
 use crate::sql::Engine;
 use crate::telemetry;
-
-/// How long streams that run when the server is told to stop may go on.
-const GRACE: Duration = Duration::from_secs(30);
 
 /// Runs `sandur serve` until SIGINT or SIGTERM.
 pub(in super::super) fn serve(args: ServeArgs) -> Result<(), Failure> {
@@ -52,7 +48,7 @@ async fn run(args: ServeArgs, setup: Setup) -> Result<(), Failure> {
         .map_err(|e| Error::unavailable("the listener has no address").with_source(e))?;
 
     let shutdown = CancellationToken::new();
-    let mut server = tokio::spawn(wiring::serve(listener, Arc::clone(&engine), shutdown.clone()));
+    let mut serving = tokio::spawn(wiring::serve(listener, Arc::clone(&engine), shutdown.clone()));
     tracing::info!(%address, catalogs = config.catalogs.len(), "listening");
     match greet(&engine, address, args.sample).await {
         // nobody reads the greeting; the server is there all the same
@@ -61,15 +57,14 @@ async fn run(args: ServeArgs, setup: Setup) -> Result<(), Failure> {
     }
     tokio::select! {
         signal = stop.next() => tracing::info!(signal, "stopping: running streams may finish"),
-        ended = &mut server => return Err(Failure::Work(ended_early(ended))),
+        ended = &mut serving => return Err(Failure::Work(ended_early(ended))),
     }
     shutdown.cancel();
     tokio::select! {
-        ended = &mut server => match ended {
+        ended = &mut serving => match ended {
             Ok(Ok(())) => tracing::info!("stopped"),
             other => return Err(Failure::Work(ended_early(other))),
         },
-        () = tokio::time::sleep(GRACE) => tracing::warn!(seconds = GRACE.as_secs(), "stopped with streams still running"),
         signal = stop.next() => tracing::warn!(signal, "stopped at once"),
     }
     Ok(())

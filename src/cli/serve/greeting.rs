@@ -22,7 +22,7 @@ fn lines(address: SocketAddr, sql: &str, program: &str, classpath: &str) -> [Str
     [
         format!("{program} sql --url grpc://{address} -c '{sql}'"),
         format!(
-            "python3 -c \"import adbc_driver_flightsql.dbapi as flight_sql; c = flight_sql.connect('grpc://{address}'); \
+            "python3 -c \"import adbc_driver_flightsql.dbapi as flight_sql; c = flight_sql.connect('grpc://{address}', autocommit=True); \
              k = c.cursor(); k.execute('{sql}'); print(*k.fetchall(), sep=chr(10)); k.close(); c.close()\""
         ),
         format!(
@@ -66,7 +66,9 @@ mod tests {
     fn lines_can_be_pasted_as_they_are() {
         let [shell, python, jdbc] = lines("127.0.0.1:99".parse().unwrap(), "SELECT 1", "/opt/my tools/sandur", "a.jar:b.jar");
         assert_eq!(shell, "'/opt/my tools/sandur' sql --url grpc://127.0.0.1:99 -c 'SELECT 1'");
-        assert!(python.starts_with("python3 -c \"import adbc_driver_flightsql.dbapi") && python.contains("connect('grpc://127.0.0.1:99')"));
+        assert!(
+            python.starts_with("python3 -c \"import adbc_driver_flightsql.dbapi") && python.contains("connect('grpc://127.0.0.1:99', ")
+        );
         assert!(python.contains("execute('SELECT 1')") && python.ends_with('"'));
         assert_eq!(
             jdbc,

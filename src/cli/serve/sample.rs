@@ -8,10 +8,10 @@ use std::path::Path;
 
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
-use futures::TryStreamExt;
+use futures::{FutureExt, TryStreamExt};
 
 use crate::error::{Error, Result};
-use crate::sql::{Defaults, Engine};
+use crate::sql::{Defaults, Engine, from_datafusion};
 use crate::table::{AsOf, ScanRequest};
 
 /// The schema of the sample tables, a folder of the warehouse's catalog `iceberg`.
@@ -142,9 +142,13 @@ pub(super) async fn count(engine: &Engine, table: &SampleTable) -> Result<(u64, 
     let recorded: u64 = plan.tasks.iter().map(|task| task.record_count).sum();
 
     let sql = format!("SELECT count(*) FROM iceberg.{SCHEMA}.{}", table.name);
-    let planned = engine.plan(&sql, &Defaults::default()).await?;
-    let failed = |e: datafusion::error::DataFusionError| Error::internal("cannot count rows").with("table", &ident).with_source(e);
-    let batches: Vec<_> = engine.run(&planned.statement, None).await?.try_collect().await.map_err(failed)?;
+    let planned = engine.plan(&sql, &Defaults::default()).boxed().await?;
+    let batches: Vec<_> = engine
+        .run(&planned.statement, None)
+        .await?
+        .try_collect()
+        .await
+        .map_err(from_datafusion)?;
     let live = batches
         .iter()
         .find(|batch| batch.num_rows() == 1)

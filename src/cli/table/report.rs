@@ -9,7 +9,7 @@ use arrow::temporal_conversions::timestamp_ms_to_datetime;
 
 use super::super::output::escape_control;
 use crate::iceberg::spec::{PartitionSpec, Snapshot as SnapshotMetadata, TableMetadata, Transform};
-use crate::table::{Column, DOC_KEY, DeleteSet, ScanPlan, Snapshot, TYPE_NAME_KEY};
+use crate::table::{Column, DOC_KEY, DeleteSet, FileScanTask, ScanPlan, Snapshot, TYPE_NAME_KEY};
 
 /// `sandur table inspect`
 pub(super) fn inspect(metadata: &TableMetadata, snapshot: &dyn Snapshot, plan: &ScanPlan) -> String {
@@ -33,7 +33,7 @@ pub(super) fn inspect(metadata: &TableMetadata, snapshot: &dyn Snapshot, plan: &
     }
     line("partitioned by", &partitioning(metadata, snapshot.columns()));
 
-    let counts = Counts::of(plan);
+    let counts = Counts::of(&plan.tasks);
     line("data files", &counts.data_files.to_string());
     line("rows in data files", &counts.rows.to_string());
     line("deletion vectors", &counted(counts.vectors, "row"));
@@ -81,7 +81,7 @@ pub(super) fn files(metadata: &TableMetadata, plan: &ScanPlan) -> String {
                 .map_or_else(|| "-".to_owned(), |v| v.cardinality.to_string()),
             files(positions.len(), positions.sum()),
             files(equality.clone().count(), equality.map(|f| f.record_count).sum()),
-            relative(&task.location, &metadata.location),
+            relative(&task.recorded_path, &metadata.location),
         ]
     });
     aligned("", &header, rows)
@@ -98,6 +98,8 @@ pub(super) fn history(metadata: &TableMetadata) -> String {
         "added rows",
         "removed files",
         "removed rows",
+        "added delete files",
+        "removed delete files",
         "delete files",
         "refs",
     ];
@@ -120,6 +122,8 @@ pub(super) fn history(metadata: &TableMetadata) -> String {
             counter("added-records"),
             counter("deleted-data-files"),
             counter("deleted-records"),
+            counter("added-delete-files"),
+            counter("removed-delete-files"),
             counter("total-delete-files"),
             refs.join(", "),
         ]
@@ -144,12 +148,12 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    pub(super) fn of(plan: &ScanPlan) -> Self {
+    pub(super) fn of(tasks: &[Arc<FileScanTask>]) -> Self {
         let mut counts = Self::default();
         let mut vectors = HashMap::new();
         let mut positions = HashMap::new();
         let mut equality = HashMap::new();
-        for task in &plan.tasks {
+        for task in tasks {
             counts.data_files += 1;
             counts.rows = counts.rows.saturating_add(task.record_count);
             let DeleteSet {

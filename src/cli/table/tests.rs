@@ -3,12 +3,13 @@ use std::sync::Arc;
 use super::command::split_name;
 use super::report::{Counts, aligned};
 use crate::table::{
-    DeleteSet, DeletionVectorRef, EqualityDeleteFile, EqualityDeleteSet, EqualityDeletes, FileScanTask, PositionDeleteFile, ScanPlan,
+    DeleteSet, DeletionVectorRef, EqualityDeleteFile, EqualityDeleteSet, EqualityDeletes, FileScanTask, PositionDeleteFile,
 };
 
 fn task(record_count: u64, deletes: DeleteSet) -> Arc<FileScanTask> {
     Arc::new(FileScanTask {
         location: "/t/a.parquet".into(),
+        recorded_path: "/t/a.parquet".into(),
         size: 10,
         record_count,
         constants: Arc::default(),
@@ -30,10 +31,7 @@ fn vector(offset: u64, cardinality: u64) -> DeleteSet {
 
 #[test]
 fn vectors_of_one_file_count_each() {
-    let plan = ScanPlan {
-        tasks: vec![task(100, vector(4, 3)), task(50, vector(44, 2)), task(7, DeleteSet::default())],
-    };
-    let counts = Counts::of(&plan);
+    let counts = Counts::of(&[task(100, vector(4, 3)), task(50, vector(44, 2)), task(7, DeleteSet::default())]);
     assert_eq!((counts.data_files, counts.rows, counts.vectors), (3, 157, (2, 5)));
     assert_eq!(counts.deleted(), "5");
 }
@@ -44,7 +42,7 @@ fn shared_delete_files_count_once_and_younger_data_is_not_touched() {
         location: "/t/p.parquet".into(),
         size: 1,
         record_count: 8,
-        only_file: None,
+        file_scoped: false,
     });
     let file = |location: &str, sequence_number| EqualityDeleteFile {
         location: location.into(),
@@ -64,13 +62,9 @@ fn shared_delete_files_count_once_and_younger_data_is_not_touched() {
             data_sequence_number,
         }],
     };
-    let counts = Counts::of(&ScanPlan {
-        tasks: vec![task(10, deletes(2)), task(10, deletes(2))],
-    });
+    let counts = Counts::of(&[task(10, deletes(2)), task(10, deletes(2))]);
     assert_eq!((counts.positions, counts.equality), ((1, 8), (1, 2)));
-    let counts = Counts::of(&ScanPlan {
-        tasks: vec![task(10, deletes(1)), task(10, deletes(2))],
-    });
+    let counts = Counts::of(&[task(10, deletes(1)), task(10, deletes(2))]);
     assert_eq!(counts.equality, (2, 4));
     assert!(counts.deleted().contains("only by reading"));
 }

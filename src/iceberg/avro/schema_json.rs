@@ -85,6 +85,9 @@ fn logical(object: &Map<String, Value>, kind: &Kind) -> Option<Logical> {
         ("timestamp-millis", Kind::Long) => Some(Logical::TimestampMillis { utc }),
         ("timestamp-micros", Kind::Long) => Some(Logical::TimestampMicros { utc }),
         ("timestamp-nanos", Kind::Long) => Some(Logical::TimestampNanos { utc }),
+        ("local-timestamp-millis", Kind::Long) => Some(Logical::TimestampMillis { utc: false }),
+        ("local-timestamp-micros", Kind::Long) => Some(Logical::TimestampMicros { utc: false }),
+        ("local-timestamp-nanos", Kind::Long) => Some(Logical::TimestampNanos { utc: false }),
         ("map", Kind::Array { .. }) => Some(Logical::Map),
         _ => None,
     }

@@ -50,6 +50,10 @@ impl Catalog for FakeCatalog {
             schema: Arc::new(schema),
         }))
     }
+
+    async fn load_table_at(&self, ident: &TableIdent, _metadata_location: &str) -> Result<Arc<dyn Table>> {
+        self.load_table(ident).await
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -100,7 +104,7 @@ impl Snapshot for FakeTable {
     }
 
     async fn plan_scan(&self, _request: &ScanRequest) -> Result<ScanPlan> {
-        Ok(ScanPlan::default())
+        Err(Error::internal("nothing is scanned here"))
     }
 }
 
@@ -120,9 +124,7 @@ fn fixture() -> Arc<Catalogs> {
         tables: vec![],
         broken: true,
     };
-    Arc::new(Catalogs {
-        list: vec![Arc::new(z), Arc::new(a), Arc::new(broken)],
-    })
+    Arc::new(Catalogs::new(vec![Arc::new(z), Arc::new(a), Arc::new(broken)]))
 }
 
 async fn collect(rows: Rows) -> RecordBatch {
