@@ -138,8 +138,9 @@ impl Resolver<'_> {
         let pin = pins.iter().find(|p| p.table == *ident);
         let pin = pin.ok_or_else(|| Error::internal("a pinned table is missing").with("table", ident))?;
         let table = self.catalogs.table_at(ident, &pin.metadata_location).await?;
-        let at = pin.snapshot_id.map_or(AsOf::Latest, AsOf::Version);
-        let snapshot = table.snapshot(&at).await?;
+        // The newest snapshot of that metadata, as it was planned: asked for by its id it would come
+        // with the schema it was written under instead of the table's.
+        let snapshot = table.snapshot(&AsOf::Latest).await?;
         if snapshot.id() != pin.snapshot_id {
             return Err(Error::not_found("the snapshot that the statement was planned with is gone").with("table", ident));
         }

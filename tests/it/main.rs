@@ -6,6 +6,7 @@
 mod support;
 
 mod cli;
+mod collection;
 mod config;
 mod flight_metadata;
 mod flight_statements;
