@@ -13,6 +13,7 @@ use crate::error::{Error, ErrorKind};
 const MAX_TEXT: usize = 4096;
 
 /// Our error for an engine's error.
+#[expect(clippy::needless_pass_by_value, reason = "it is what map_err passes")]
 pub fn from_datafusion(error: DataFusionError) -> Error {
     match own(&error) {
         Some(own) => own.share(),
