@@ -13,10 +13,10 @@ use futures::{StreamExt, TryStreamExt, stream};
 
 use super::location::{Folder, FolderKind, absolute};
 use super::tables::delta_not_built;
-use super::{Catalog, DEFAULT_SCHEMA, LoadTable, TableLocation, match_name};
+use super::{Catalog, DEFAULT_SCHEMA, LoadTable, match_name};
 use crate::error::{Error, Result};
 use crate::io::Storage;
-use crate::table::{Table, TableIdent};
+use crate::table::{Table, TableIdent, TableLocation};
 
 /// Folders that are looked into at once.
 const PROBES: usize = 16;

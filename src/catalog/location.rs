@@ -3,9 +3,9 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use super::TableLocation;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::{PathMap, Storage, TableIo, normalise};
+use crate::table::TableLocation;
 
 /// What a folder is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -17,7 +17,7 @@ mod traits;
 mod tests;
 
 pub use files::files_catalog;
-pub use loader::{LoadTable, TableLocation};
+pub use loader::LoadTable;
 pub use names::match_name;
 pub use traits::*;
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::location::table_location;
-use super::{Catalog, DEFAULT_SCHEMA, LoadTable, TableLocation, match_name};
+use super::{Catalog, DEFAULT_SCHEMA, LoadTable, match_name};
 use crate::config::{TableConfig, TableFormat};
 use crate::error::{Error, Result};
-use crate::table::{Table, TableIdent};
+use crate::table::{Table, TableIdent, TableLocation};
 
 #[derive(Debug)]
 struct Entry {

@@ -2,7 +2,16 @@
 //!
 //! `spec` is pure (no I/O, no arrow). Everything that reads files gets bytes from `io`.
 
+mod arrow_schema;
 pub mod avro;
+mod delete_index;
+mod literal_array;
+mod loader;
 pub mod manifest;
+mod plan;
 pub mod puffin;
 pub mod spec;
+mod table;
+
+pub use loader::TableLoader;
+pub use table::{IcebergSnapshot, IcebergTable};

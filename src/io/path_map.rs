@@ -6,50 +6,66 @@
 use crate::error::{Error, Result};
 
 /// Prefix substitutions, longest prefix first, applied before any comparison.
+///
+/// A prefix that is no absolute path (tables exist whose paths are relative, or whose `file://`
+/// URIs put the first folder where the host belongs) is matched as it is spelled.
 #[derive(Debug, Clone, Default)]
 pub struct PathMap {
+    /// (normalised prefix, place)
     rules: Vec<(String, String)>,
+    /// (prefix as spelled, place)
+    literal: Vec<(String, String)>,
 }
 
 impl PathMap {
-    /// From (recorded prefix, real prefix) pairs. Both sides are normalised.
+    /// From (recorded prefix, real prefix) pairs.
     ///
-    /// Errors: `InvalidInput` where a side is no path or where two rules map the same prefix
-    /// to different places.
+    /// Errors: `InvalidInput` where a prefix is empty, where the real side is no absolute path, or where two
+    /// rules map the same prefix to different places.
     pub fn new(rules: impl IntoIterator<Item = (String, String)>) -> Result<Self> {
-        let mut all: Vec<(String, String)> = Vec::new();
+        let mut map = Self::default();
         for (from, to) in rules {
-            let (from, to) = (normalise(&from)?, normalise(&to)?);
-            if all.iter().any(|(f, t)| *f == from && *t != to) {
+            let to = normalise(&to)?;
+            let (list, from) = match normalise(&from) {
+                Ok(from) => (&mut map.rules, from),
+                Err(_) if !from.is_empty() => (&mut map.literal, from),
+                Err(e) => return Err(e),
+            };
+            if list.iter().any(|(f, t)| *f == from && *t != to) {
                 return Err(Error::invalid("path_map maps one prefix to two places").with("from", from));
             }
-            all.push((from, to));
+            list.push((from, to));
         }
-        all.sort_by_key(|(from, _)| std::cmp::Reverse(from.len()));
-        Ok(Self { rules: all })
+        for list in [&mut map.rules, &mut map.literal] {
+            list.sort_by_key(|(from, _)| std::cmp::Reverse(from.len()));
+        }
+        Ok(map)
     }
 
     /// The places that the rules map to.
     pub fn targets(&self) -> impl Iterator<Item = &str> {
-        self.rules.iter().map(|(_, to)| to.as_str())
+        self.rules.iter().chain(&self.literal).map(|(_, to)| to.as_str())
     }
 
     /// Normalises `recorded` and replaces the longest matching prefix. Whole segments are compared:
     /// a rule for `/a/b` does not touch `/a/bc`.
     pub fn apply(&self, recorded: &str) -> Result<String> {
-        let path = normalise(recorded)?;
-        for (from, to) in &self.rules {
-            if let Some(rest) = strip_segments(&path, from) {
-                let mapped = match (to.ends_with('/'), rest.is_empty()) {
-                    (_, true) => to.clone(),
-                    (true, false) => format!("{to}{rest}"),
-                    (false, false) => format!("{to}/{rest}"),
-                };
-                return Ok(mapped);
-            }
+        if let Some(mapped) = replace_prefix(&self.literal, recorded) {
+            return normalise(&mapped);
         }
-        Ok(path)
+        let path = normalise(recorded)?;
+        Ok(replace_prefix(&self.rules, &path).unwrap_or(path))
     }
+}
+
+fn replace_prefix(rules: &[(String, String)], path: &str) -> Option<String> {
+    let (to, rest) = rules
+        .iter()
+        .find_map(|(from, to)| strip_segments(path, from).map(|rest| (to, rest)))?;
+    Some(match rest {
+        "" => to.clone(),
+        rest => format!("{}/{rest}", to.trim_end_matches('/')),
+    })
 }
 
 /// What of `path` lies below the folder `prefix`, without leading slash; empty for the folder itself.
@@ -170,5 +186,18 @@ mod tests {
         assert_eq!(map.apply("s3://old/orders/extra/y").unwrap(), "/data/extra/y");
         assert_eq!(map.apply("s3://old/orders2/y").unwrap(), "s3://old/orders2/y");
         assert_eq!(map.apply("s3://old/orders").unwrap(), "/data/orders");
+    }
+
+    #[test]
+    fn a_prefix_that_is_no_absolute_path_is_matched_as_spelled() {
+        let map = PathMap::new([
+            ("lineitem/".to_owned(), "/data/l".to_owned()),
+            ("file://wh/t/".to_owned(), "/data/t".to_owned()),
+        ])
+        .unwrap();
+        assert_eq!(map.apply("lineitem/data/x.parquet").unwrap(), "/data/l/data/x.parquet");
+        assert_eq!(map.apply("file://wh/t/x").unwrap(), "/data/t/x");
+        assert!(map.apply("lineitem/../x").is_err());
+        assert!(map.apply("lineitems/x").is_err());
     }
 }

@@ -1,1 +1,7 @@
-//! Runtimes and the decode pool.
+//! Threads: the async runtime and the decode pool beside it.
+
+mod decode;
+mod runtimes;
+
+pub use decode::{Cancelled, DecodePool, Job};
+pub use runtimes::Runtimes;

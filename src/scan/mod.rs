@@ -1,1 +1,20 @@
-//! The merge-on-read scan.
+//! The merge-on-read scan: data files decoded with their deletes left out.
+//!
+//! Invariants: deletes are applied by physical row position before any filter counts; a row
+//! group of which every row is deleted is never fetched; decoding runs on the rayon pool in
+//! bounded units; dropping a stream stops its decoding. Whatever a file holds that cannot be
+//! read is an error naming the file, never left out.
+
+mod adapt;
+mod casts;
+mod context;
+mod deletes;
+mod file;
+mod provider;
+mod queue;
+mod reader;
+mod resolve;
+mod source;
+
+pub use context::{ScanContext, ScanCounters};
+pub use provider::LakeTableProvider;

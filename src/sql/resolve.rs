@@ -47,8 +47,8 @@ enum Found {
 impl Resolver<'_> {
     /// Resolves all names and loads their tables.
     pub(super) async fn resolve(&self, names: &[Vec<String>]) -> Result<Vec<Resolved>> {
-        let found = stream::iter(names.iter().map(|parts| self.find(parts)));
-        let found: Vec<Found> = found.buffered(LOADS).try_collect().await?;
+        let found: Vec<_> = names.iter().map(|parts| self.find(parts)).collect();
+        let found: Vec<Found> = stream::iter(found).buffered(LOADS).try_collect().await?;
         let mut idents: Vec<&TableIdent> = Vec::new();
         for one in &found {
             if let Found::Table(ident) = one
@@ -57,8 +57,8 @@ impl Resolver<'_> {
                 idents.push(ident);
             }
         }
-        let loads = stream::iter(idents.iter().map(|ident| self.load(ident)));
-        let loaded: Vec<Arc<dyn Snapshot>> = loads.buffered(LOADS).try_collect().await?;
+        let loads: Vec<_> = idents.iter().map(|ident| self.load(ident)).collect();
+        let loaded: Vec<Arc<dyn Snapshot>> = stream::iter(loads).buffered(LOADS).try_collect().await?;
         let targets = found.iter().map(|one| match one {
             Found::Info(..) => None,
             Found::Table(ident) => {

@@ -1,4 +1,4 @@
-//! Names of tables and versions.
+//! Names, places and versions of tables.
 
 use std::fmt;
 
@@ -25,6 +25,17 @@ impl fmt::Display for TableIdent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}.{}", self.catalog, self.schema, self.table)
     }
+}
+
+/// Where a table lies.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TableLocation {
+    /// The table's folder, absolute, without trailing slash.
+    pub root: String,
+    /// The metadata file to read (Iceberg); `None` asks for the newest below the root.
+    pub metadata_file: Option<String>,
+    /// (recorded prefix, real prefix)
+    pub path_map: Vec<(String, String)>,
 }
 
 /// Which version of a table is asked for.

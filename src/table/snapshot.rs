@@ -1,5 +1,6 @@
 //! Tables and snapshots as traits; each format implements them.
 
+use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -15,8 +16,9 @@ pub const TYPE_NAME_KEY: &str = "sandur.type";
 pub const DOC_KEY: &str = "sandur.doc";
 
 /// A table of a catalog. Loading one reads its newest metadata; the object itself is a view of it.
+/// [`Any`] lets a caller that knows the format reach the type behind the trait.
 #[async_trait]
-pub trait Table: Send + Sync + Debug {
+pub trait Table: Any + Send + Sync + Debug {
     /// The table's name.
     fn ident(&self) -> &TableIdent;
     /// `iceberg` or `delta`.

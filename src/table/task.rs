@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 
 use super::{Column, Predicate};
+use crate::io::TableIo;
 
 /// What a query needs of a snapshot.
 #[derive(Debug, Clone, Default)]
@@ -14,16 +15,22 @@ pub struct ScanRequest {
 }
 
 /// The files of a snapshot that a scan must read.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct ScanPlan {
     pub tasks: Vec<Arc<FileScanTask>>,
+    /// Opens the files: knows the table's allowed roots.
+    pub io: TableIo,
+    /// True when the table has a name mapping: files without field ids are then read by name, else by position.
+    pub has_name_mapping: bool,
 }
 
 /// One data file to scan.
 #[derive(Debug)]
 pub struct FileScanTask {
     /// Resolved location.
-    pub location: String,
+    pub location: Arc<str>,
+    /// The path as the metadata spells it.
+    pub recorded_path: String,
     /// File size in bytes as recorded; 0 when unknown.
     pub size: u64,
     /// Rows in the file as recorded, before deletes.
@@ -67,8 +74,8 @@ pub struct PositionDeleteFile {
     pub location: String,
     pub size: u64,
     pub record_count: u64,
-    /// Set when the file names one data file only, by its resolved location.
-    pub only_file: Option<String>,
+    /// True when the file names one data file only.
+    pub file_scoped: bool,
 }
 
 /// Equality deletes of one scope and one set of key columns, and the age of the data file.
@@ -82,7 +89,8 @@ pub struct EqualityDeletes {
 /// Equality delete files that share scope and key columns; loaded into one hash set.
 #[derive(Debug)]
 pub struct EqualityDeleteSet {
-    /// Key columns in order of field id, with their type in the table now (or, when dropped, last).
+    /// One top-level column per key, cut down to the single path that leads to the key field, in
+    /// order of the key's field id. Types are those of the table now or, for a dropped field, its last.
     pub keys: Vec<Arc<Column>>,
     pub files: Vec<EqualityDeleteFile>,
 }

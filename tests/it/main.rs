@@ -2,6 +2,18 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout, unreachable_pub)]
 
+#[path = "../support/mod.rs"]
+mod support;
+
+mod cli;
+mod config;
+mod domain;
+mod format_bitmap;
+mod format_manifest;
+mod format_metadata;
+mod format_puffin;
+mod golden;
+mod layering;
 mod sql_gate;
 mod sql_limits;
 mod sql_listing;

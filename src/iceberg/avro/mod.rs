@@ -1,1 +1,23 @@
-//! Avro object container files, read columnar by field id.
+//! Avro object container files (Avro specification 1.12), read by field id (spec "Appendix A: Avro").
+//!
+//! Invariants for foreign bytes: no allocation from a declared length before it was checked
+//! against the bytes at hand; a block takes at most [`MAX_BLOCK_BYTES`] after decompression;
+//! schemas and values nest at most [`MAX_DEPTH`] deep; work is bounded by the bytes read.
+
+mod codec;
+mod container;
+mod cursor;
+mod schema;
+mod schema_json;
+#[cfg(test)]
+mod tests;
+mod wanted;
+
+pub use codec::{Codec, MAX_BLOCK_BYTES};
+pub use container::{Block, BlockBuffer, Container};
+pub use cursor::Cursor;
+pub use schema::{AvroSchema, Field, Kind, Logical, Node, NodeId};
+pub use wanted::{Optional, Presence};
+
+/// How deep schemas and values may nest.
+pub const MAX_DEPTH: usize = 64;

@@ -1,1 +1,13 @@
-//! Manifest lists and manifests.
+//! Manifest lists and manifests (spec "Manifest Lists", "Manifests").
+
+mod build;
+mod columns;
+mod entry;
+mod list;
+mod manifest;
+mod partition;
+mod plan;
+
+pub use entry::{Counts, EntryRef, EntryStatus, FileContent, FileFormat};
+pub use list::{FieldSummary, ManifestContent, ManifestFile, read_manifest_list};
+pub use manifest::Manifest;

@@ -1,12 +1,18 @@
 //! Table metadata (spec "Table Metadata"): parsed view plus the JSON it came from.
 //!
 //! Lossless: keys that are not known here are kept in `raw` and come back when the metadata
-//! is written again.
+//! is written again. Reading stands in `metadata_json`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{PartitionSpec, Schema, Snapshot, SnapshotRef};
+use serde_json::Value;
+
+use super::{NameMapping, NestedField, PartitionSpec, Schema, Snapshot, SnapshotManifests, SnapshotRef, SortOrder, Type};
+use crate::error::{Error, Result, ResultExt};
+
+/// Table property that holds the name mapping.
+pub const NAME_MAPPING_PROPERTY: &str = "schema.name-mapping.default";
 
 /// Parsed table metadata, v1 to v3.
 #[derive(Debug, Clone)]
@@ -35,23 +41,135 @@ pub struct TableMetadata {
     pub default_sort_order_id: i32,
     /// `main` is synthesised from the current snapshot where the JSON has no refs.
     pub refs: BTreeMap<String, SnapshotRef>,
+    /// v3; absent in files of some writers for a table that never had a snapshot.
     pub next_row_id: Option<u64>,
     /// The JSON object as read, key order kept.
     pub raw: serde_json::Map<String, serde_json::Value>,
 }
 
-/// A sort order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SortOrder {
-    pub order_id: i32,
-    pub fields: Vec<SortField>,
+impl TableMetadata {
+    /// The schema that new data is written with and that branches are read with.
+    pub fn current_schema(&self) -> Result<&Arc<Schema>> {
+        self.schema_by_id(self.current_schema_id)
+            .ok_or_else(|| Error::corrupt(format!("table has no schema {}, its current one", self.current_schema_id)))
+    }
+
+    /// The schema of an id.
+    pub fn schema_by_id(&self, schema_id: i32) -> Option<&Arc<Schema>> {
+        self.schemas.iter().find(|schema| schema.schema_id() == schema_id)
+    }
+
+    /// The partition spec of an id.
+    pub fn spec_by_id(&self, spec_id: i32) -> Option<&Arc<PartitionSpec>> {
+        self.partition_specs.iter().find(|spec| spec.spec_id == spec_id)
+    }
+
+    /// The snapshot of an id.
+    pub fn snapshot_by_id(&self, snapshot_id: i64) -> Option<&Arc<Snapshot>> {
+        self.snapshots.iter().find(|snapshot| snapshot.snapshot_id == snapshot_id)
+    }
+
+    /// The newest snapshot of `main`; `None` for a table without one.
+    ///
+    /// Errors: `Corrupt` where the metadata does not list its current snapshot.
+    pub fn current_snapshot(&self) -> Result<Option<&Arc<Snapshot>>> {
+        let Some(id) = self.current_snapshot_id else { return Ok(None) };
+        match self.snapshot_by_id(id) {
+            Some(snapshot) => Ok(Some(snapshot)),
+            None => Err(Error::corrupt(format!("table metadata has no snapshot {id}, its current one"))),
+        }
+    }
+
+    /// The mapping for files without field ids; `None` where the table has none. Errors: `Corrupt`.
+    pub fn name_mapping(&self) -> Result<Option<NameMapping>> {
+        let text = self.properties.get(NAME_MAPPING_PROPERTY);
+        text.map(|text| NameMapping::from_json(text))
+            .transpose()
+            .context("property", || NAME_MAPPING_PROPERTY)
+    }
+
+    /// The JSON as read, with the keys that are not known here, in the order they had.
+    pub fn to_json_bytes(&self) -> Result<Vec<u8>> {
+        serde_json::to_vec(&self.raw).map_err(|e| Error::internal("cannot write table metadata").with_source(e))
+    }
+
+    /// Estimated bytes of memory, for the weight of a cache entry.
+    pub fn memory_size(&self) -> usize {
+        let schemas: usize = self.schemas.iter().map(|schema| schema_size(schema)).sum();
+        let specs: usize = self
+            .partition_specs
+            .iter()
+            .map(|spec| size_of::<PartitionSpec>() + spec.fields.len() * 128)
+            .sum();
+        let orders: usize = self
+            .sort_orders
+            .iter()
+            .map(|order| size_of::<SortOrder>() + order.fields.len() * 96)
+            .sum();
+        let snapshots: usize = self.snapshots.iter().map(|snapshot| snapshot_size(snapshot)).sum();
+        let logs = self.snapshot_log.len() * size_of::<(i64, i64)>()
+            + self
+                .metadata_log
+                .iter()
+                .map(|(_, file)| size_of::<(i64, String)>() + file.len())
+                .sum::<usize>();
+        let refs: usize = self
+            .refs
+            .keys()
+            .map(|name| size_of::<SnapshotRef>() + TREE_ENTRY + name.len())
+            .sum();
+        let raw: usize = self.raw.iter().map(|(key, value)| member_size(key, value)).sum();
+        size_of::<Self>() + self.location.len() + map_size(&self.properties) + schemas + specs + orders + snapshots + logs + refs + raw
+    }
 }
 
-/// One field of a sort order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SortField {
-    pub source_id: i32,
-    pub transform: super::Transform,
-    pub descending: bool,
-    pub nulls_first: bool,
+/// Bytes of an entry of a tree map or hash map of strings beside the characters.
+const TREE_ENTRY: usize = 64;
+
+fn map_size(map: &BTreeMap<String, String>) -> usize {
+    map.iter().map(|(key, value)| TREE_ENTRY + key.len() + value.len()).sum()
 }
+
+fn snapshot_size(snapshot: &Snapshot) -> usize {
+    let manifests = match &snapshot.manifests {
+        SnapshotManifests::List(list) => list.len(),
+        SnapshotManifests::Inline(files) => files.iter().map(|file| size_of::<String>() + file.len()).sum(),
+    };
+    size_of::<Snapshot>() + manifests + map_size(&snapshot.summary)
+}
+
+fn schema_size(schema: &Schema) -> usize {
+    size_of::<Schema>() + schema.fields().iter().map(|field| field_size(field)).sum::<usize>()
+}
+
+fn field_size(field: &NestedField) -> usize {
+    // The two look-up tables of the schema take about 48 bytes a field.
+    let own = size_of::<NestedField>() + 48 + field.name.len() + field.doc.as_ref().map_or(0, String::len);
+    own + match &field.field_type {
+        Type::Primitive(_) | Type::Variant => 0,
+        Type::Struct(fields) => fields.fields.iter().map(|field| field_size(field)).sum(),
+        Type::List(list) => field_size(&list.element),
+        Type::Map(map) => field_size(&map.key) + field_size(&map.value),
+    }
+}
+
+/// Key, value and index slot of a JSON object's member.
+fn member_size(key: &str, value: &Value) -> usize {
+    size_of::<String>() + key.len() + 2 * size_of::<usize>() + value_size(value)
+}
+
+fn value_size(value: &Value) -> usize {
+    let heap = match value {
+        Value::Null | Value::Bool(_) => 0,
+        // Numbers are kept as their digits.
+        Value::Number(_) => 20,
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(value_size).sum(),
+        Value::Object(members) => members.iter().map(|(key, value)| member_size(key, value)).sum(),
+    };
+    size_of::<Value>() + heap
+}
+
+#[cfg(test)]
+#[path = "metadata_tests.rs"]
+mod tests;

@@ -1,13 +1,21 @@
 //! The data model of the Iceberg table specification: types, schemas, values, partition
 //! specs, transforms, snapshots and table metadata. Pure: no I/O, no arrow.
 
+mod civil;
+mod json;
 mod metadata;
+mod metadata_json;
 mod name_mapping;
 mod partition;
 mod schema;
+mod schema_json;
 mod snapshot;
+mod sort_order;
 mod transform;
+mod type_text;
 mod types;
+mod value_bytes;
+mod value_json;
 mod values;
 
 pub use metadata::*;
@@ -15,6 +23,7 @@ pub use name_mapping::*;
 pub use partition::*;
 pub use schema::*;
 pub use snapshot::*;
+pub use sort_order::*;
 pub use transform::*;
 pub use types::*;
 pub use values::*;

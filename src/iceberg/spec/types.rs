@@ -1,10 +1,15 @@
 //! Iceberg types and nested fields (spec "Schemas and Data Types").
 //!
-//! A type name that is not known is an error when a schema is parsed, never skipped.
+//! A type name that is not known is an error when a schema is parsed, never skipped. Types
+//! that come from foreign bytes nest at most [`MAX_TYPE_DEPTH`] levels, so recursion over
+//! them is safe.
 
 use std::sync::Arc;
 
 use super::Literal;
+
+/// Levels of struct, list and map inside each other that a schema may have.
+pub const MAX_TYPE_DEPTH: usize = 64;
 
 /// A primitive type.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

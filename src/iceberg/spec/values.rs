@@ -1,6 +1,5 @@
 //! Single values and their two serial forms (spec appendix D): binary for bounds, JSON
-//! for defaults. Bounds are typed by the file's time, so binary decoding accepts the
-//! widths that a promotion allows (4-byte values for long and double).
+//! for defaults. The forms stand in `value_bytes` and `value_json`.
 
 /// One non-null primitive value. The variant follows the storage, not the logical type:
 /// the type that belongs to it comes from the schema.
@@ -61,3 +60,7 @@ impl std::hash::Hash for Literal {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "values_tests.rs"]
+mod tests;

@@ -1,0 +1,21 @@
+# Two commands set everything up: `make run` and `make test`. See README.md.
+.PHONY: run test test-full bench-scan fmt
+
+# Installs what is missing, builds, serves the sample tables. ARGS go to `sandur serve`.
+run:
+	@scripts/run.sh $(ARGS)
+
+# Installs what the tests need and runs them.
+test:
+	@scripts/test.sh
+
+# Adds what is too long for every change.
+test-full:
+	@scripts/test.sh --full
+
+# A full scan beside DuckDB on the same table. See benches/README.md.
+bench-scan:
+	@benches/full_scan/run.sh $(ARGS)
+
+fmt:
+	@cargo fmt

@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# `make bench-scan`: installs what is missing, builds the release server unless SANDUR_BIN names one, and runs
+# run.py with the arguments given. See benches/README.md.
+set -euo pipefail
+. "$(dirname "$0")/../../scripts/lib.sh"
+BENCH_VENV=$CACHE/bench-venv
+requirements=$PROJECT/benches/requirements.txt
+
+wanted=$(cksum <"$requirements")
+stamp=$BENCH_VENV/.sandur-requirements
+if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
+  python=$(find_python) || { say "a Python of at least 3.11 is needed"; exit 1; }
+  say "installing the Python packages of benches/requirements.txt"
+  "$python" -m venv --clear "$BENCH_VENV" >&2
+  "$BENCH_VENV/bin/python" -m pip install --quiet --disable-pip-version-check -r "$requirements" >&2
+  printf '%s' "$wanted" >"$stamp"
+fi
+if [ -z "${SANDUR_BIN:-}" ] && [[ " $* " != *" --duckdb-only "* ]]; then
+  ensure_rust
+  (cd "$PROJECT" && cargo build --release --locked --bin sandur)
+fi
+exec "$BENCH_VENV/bin/python" "$PROJECT/benches/full_scan/run.py" "$@"

@@ -1,0 +1,105 @@
+//! What `sandur serve` prints before `ready`: one line each to paste for every kind of client.
+
+use std::ffi::OsStr;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+/// Names the jars of sqlline and the driver, joined with `:`; set by who runs the server for others.
+const CLASSPATH_VARIABLE: &str = "SANDUR_JDBC_CLASSPATH";
+
+/// Used when nothing says where the jars are.
+const CLASSPATH_PLACEHOLDER: &str = "/path/to/sqlline-1.12.0-jar-with-dependencies.jar:/path/to/flight-sql-jdbc-driver-18.3.0.jar";
+
+/// The lines for a server at `address`; `sql` has no quotes in it.
+pub(super) fn client_lines(address: SocketAddr, sql: &str) -> [String; 3] {
+    let program = program_name(std::env::current_exe().ok(), std::env::var_os("PATH").as_deref());
+    let classpath = std::env::var(CLASSPATH_VARIABLE).ok().filter(|path| !path.is_empty());
+    lines(address, sql, &program, classpath.as_deref().unwrap_or(CLASSPATH_PLACEHOLDER))
+}
+
+fn lines(address: SocketAddr, sql: &str, program: &str, classpath: &str) -> [String; 3] {
+    let (program, classpath) = (shell_word(program), shell_word(classpath));
+    [
+        format!("{program} sql --url grpc://{address} -c '{sql}'"),
+        format!(
+            "python3 -c \"import adbc_driver_flightsql.dbapi as flight_sql; c = flight_sql.connect('grpc://{address}', autocommit=True); \
+             k = c.cursor(); k.execute('{sql}'); print(*k.fetchall(), sep=chr(10)); k.close(); c.close()\""
+        ),
+        format!(
+            "java --add-opens=java.base/java.nio=ALL-UNNAMED -cp {classpath} sqlline.SqlLine \
+             -u 'jdbc:arrow-flight-sql://{address}/?useEncryption=false' -n '' -p '' --outputformat=csv -e '{sql}'"
+        ),
+    ]
+}
+
+/// `sandur` where a shell finds this very program by that name, else the program's path.
+fn program_name(running: Option<PathBuf>, path: Option<&OsStr>) -> String {
+    let Some(running) = running else {
+        return "sandur".to_owned();
+    };
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    let found = path.and_then(|path| {
+        std::env::split_paths(path)
+            .map(|folder| folder.join("sandur"))
+            .find(|p| p.is_file())
+    });
+    match found {
+        Some(found) if real(&found) == real(&running) => "sandur".to_owned(),
+        _ => running.display().to_string(),
+    }
+}
+
+/// `text` as one word of a POSIX shell.
+fn shell_word(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:@%,=".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_can_be_pasted_as_they_are() {
+        let [shell, python, jdbc] = lines("127.0.0.1:99".parse().unwrap(), "SELECT 1", "/opt/my tools/sandur", "a.jar:b.jar");
+        assert_eq!(shell, "'/opt/my tools/sandur' sql --url grpc://127.0.0.1:99 -c 'SELECT 1'");
+        assert!(
+            python.starts_with("python3 -c \"import adbc_driver_flightsql.dbapi") && python.contains("connect('grpc://127.0.0.1:99', ")
+        );
+        assert!(python.contains("execute('SELECT 1')") && python.ends_with('"'));
+        assert_eq!(
+            jdbc,
+            "java --add-opens=java.base/java.nio=ALL-UNNAMED -cp a.jar:b.jar sqlline.SqlLine \
+             -u 'jdbc:arrow-flight-sql://127.0.0.1:99/?useEncryption=false' -n '' -p '' --outputformat=csv -e 'SELECT 1'"
+        );
+    }
+
+    #[test]
+    fn the_program_is_named_short_only_where_the_shell_finds_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join("sandur");
+        std::fs::write(&program, "").unwrap();
+        let path = |folder: &Path| Some(folder.as_os_str().to_owned());
+        assert_eq!(program_name(Some(program.clone()), path(dir.path()).as_deref()), "sandur");
+        let elsewhere = tempfile::tempdir().unwrap();
+        assert_eq!(
+            program_name(Some(program.clone()), path(elsewhere.path()).as_deref()),
+            program.display().to_string()
+        );
+        std::fs::write(elsewhere.path().join("sandur"), "").unwrap();
+        assert_eq!(
+            program_name(Some(program.clone()), path(elsewhere.path()).as_deref()),
+            program.display().to_string()
+        );
+    }
+
+    #[test]
+    fn words_are_quoted_for_the_shell() {
+        assert_eq!(shell_word("a b"), "'a b'");
+        assert_eq!(shell_word("it's"), r"'it'\''s'");
+        assert_eq!(shell_word(""), "''");
+    }
+}

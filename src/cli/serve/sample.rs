@@ -1,0 +1,239 @@
+//! Sample tables, carried inside the binary and laid into the warehouse.
+//!
+//! A table is laid as a whole when its folder is not there; a folder that is there is never
+//! touched, whatever is in it, so a table that was written to since stays as it is.
+//! `sample/README.md` says what the tables hold and where they come from.
+
+use std::path::Path;
+
+use arrow::array::AsArray;
+use arrow::datatypes::Int64Type;
+use futures::{FutureExt, TryStreamExt};
+
+use crate::error::{Error, Result};
+use crate::sql::{Defaults, Engine, from_datafusion};
+use crate::table::{AsOf, ScanRequest};
+
+/// The schema of the sample tables, a folder of the warehouse's catalog `iceberg`.
+pub(super) const SCHEMA: &str = "sample";
+
+/// A statement that shows rows of a sample table; without quotes, see `greeting`.
+pub(super) const QUERY: &str = "SELECT * FROM iceberg.sample.customers ORDER BY id LIMIT 5";
+
+/// A sample table: files by their path in the table's folder.
+#[derive(Debug)]
+pub(super) struct SampleTable {
+    pub(super) name: &'static str,
+    files: &'static [(&'static str, &'static [u8])],
+}
+
+macro_rules! sample_table {
+    ($name:literal: $($file:literal,)*) => {
+        SampleTable {
+            name: $name,
+            files: &[$(($file, include_bytes!(concat!("../../../sample/", $name, "/", $file)))),*],
+        }
+    };
+}
+
+/// All sample tables.
+pub(super) const TABLES: &[SampleTable] = &[
+    sample_table! { "orders":
+        "data/ordered_at_day=2026-03-01/00000-1-17a6686f-0d41-49cd-9513-b6d836a2488c-0-00001.parquet",
+        "data/ordered_at_day=2026-03-02/00000-1-17a6686f-0d41-49cd-9513-b6d836a2488c-0-00002.parquet",
+        "data/ordered_at_day=2026-03-03/00000-1-17a6686f-0d41-49cd-9513-b6d836a2488c-0-00003.parquet",
+        "data/ordered_at_day=2026-03-04/00000-3-74dcd9ae-8565-40d3-b299-864fe769a62c-0-00001.parquet",
+        "data/ordered_at_day=2026-03-05/00000-3-74dcd9ae-8565-40d3-b299-864fe769a62c-0-00002.parquet",
+        "metadata/19f44780-a5ce-428a-a83a-540dced1cb1c-m0.avro",
+        "metadata/783ca06d-5065-4a8f-aee1-44ed284b1c94-m0.avro",
+        "metadata/snap-2843749155499920501-1-19f44780-a5ce-428a-a83a-540dced1cb1c.avro",
+        "metadata/snap-8314371721099064326-1-783ca06d-5065-4a8f-aee1-44ed284b1c94.avro",
+        "metadata/v2.metadata.json",
+        "metadata/v3.metadata.json",
+        "metadata/version-hint.text",
+    },
+    sample_table! { "customers":
+        "data/00000-1-1c31fc7b-bddb-4981-bd04-134f4f842b88-00001.parquet",
+        "data/00000-4-a9877e09-6cfa-4097-8bbe-4c661a5c853a-0-00001.parquet",
+        "data/00000-6-eaff9e1c-5f0a-4238-a0ea-5579d048576a-00001-deletes.parquet",
+        "data/00000-6-eaff9e1c-5f0a-4238-a0ea-5579d048576a-00001.parquet",
+        "metadata/68aa1e27-e17a-4288-8137-bf7f9c42e253-m0.avro",
+        "metadata/68aa1e27-e17a-4288-8137-bf7f9c42e253-m1.avro",
+        "metadata/b0298864-e8a5-404b-9e44-f514a2dbb654-m0.avro",
+        "metadata/dc9726af-c52b-4141-bdfe-467401af5bb3-m0.avro",
+        "metadata/snap-1405236939729834003-1-dc9726af-c52b-4141-bdfe-467401af5bb3.avro",
+        "metadata/snap-1629552197835463530-1-b0298864-e8a5-404b-9e44-f514a2dbb654.avro",
+        "metadata/snap-7449918388816725001-1-68aa1e27-e17a-4288-8137-bf7f9c42e253.avro",
+        "metadata/v3.metadata.json",
+        "metadata/v4.metadata.json",
+        "metadata/version-hint.text",
+    },
+    sample_table! { "measurements":
+        "data/00000-0-e2729ed5-391d-4aac-9b5f-558b2aad6f2f-0-00001.parquet",
+        "data/00000-2-b26bac58-6b67-4b24-bc5f-a8ebe15e28ab-00001-deletes.puffin",
+        "data/00000-4-12617f23-9901-477d-9514-babba4559181-00001-deletes.puffin",
+        "metadata/26897ac7-3a80-45c0-b085-1eae60652316-m0.avro",
+        "metadata/985cc1c8-80c7-4815-8cc6-c7002b00fc6e-m0.avro",
+        "metadata/985cc1c8-80c7-4815-8cc6-c7002b00fc6e-m1.avro",
+        "metadata/ceae7033-cd7e-4910-89d0-0dc921744ab4-m0.avro",
+        "metadata/snap-175196932344404142-1-26897ac7-3a80-45c0-b085-1eae60652316.avro",
+        "metadata/snap-3234275239881578917-1-ceae7033-cd7e-4910-89d0-0dc921744ab4.avro",
+        "metadata/snap-6161162930614445065-1-985cc1c8-80c7-4815-8cc6-c7002b00fc6e.avro",
+        "metadata/v3.metadata.json",
+        "metadata/v4.metadata.json",
+        "metadata/version-hint.text",
+    },
+];
+
+/// What became of a sample table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Laid {
+    /// Its folder was not there and is now.
+    Fresh,
+    /// It is there as it was laid.
+    Kept,
+    /// Its folder has other contents, which are left alone.
+    Changed,
+}
+
+/// Lays `table` into the folder `schema`, which is created when absent.
+///
+/// Errors: `Unavailable` when the folder cannot be written.
+pub(super) fn lay(table: &SampleTable, schema: &Path) -> Result<Laid> {
+    let folder = schema.join(table.name);
+    let failed = |e: std::io::Error| {
+        Error::unavailable("cannot lay a sample table")
+            .with("folder", folder.display())
+            .with_source(e)
+    };
+    if folder.exists() {
+        let same = |(path, bytes): &(&str, &[u8])| std::fs::read(folder.join(path)).is_ok_and(|found| found == *bytes);
+        return Ok(if table.files.iter().all(same) { Laid::Kept } else { Laid::Changed });
+    }
+    // written beside its place and renamed, so that a table is there as a whole or not at all
+    let draft = schema.join(format!(".{}-{}", table.name, uuid::Uuid::new_v4().simple()));
+    let written = write_files(table, &draft).and_then(|()| std::fs::rename(&draft, &folder));
+    match written {
+        Ok(()) => Ok(Laid::Fresh),
+        Err(e) => {
+            // the draft is ours alone, and what is left of it harms nobody
+            let _ = std::fs::remove_dir_all(&draft);
+            Err(failed(e))
+        }
+    }
+}
+
+fn write_files(table: &SampleTable, folder: &Path) -> std::io::Result<()> {
+    for (path, bytes) in table.files {
+        let path = folder.join(path);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        std::fs::write(path, bytes)?;
+    }
+    Ok(())
+}
+
+/// Live rows, counted by a query, and deleted rows: those that the data files hold beyond them.
+pub(super) async fn count(engine: &Engine, table: &SampleTable) -> Result<(u64, u64)> {
+    let ident = engine.catalogs().find_table(Some("iceberg"), Some(SCHEMA), table.name).await?;
+    let snapshot = engine.catalogs().table(&ident).await?.snapshot(&AsOf::Latest).await?;
+    let plan = snapshot.plan_scan(&ScanRequest::default()).await?;
+    let recorded: u64 = plan.tasks.iter().map(|task| task.record_count).sum();
+
+    let sql = format!("SELECT count(*) FROM iceberg.{SCHEMA}.{}", table.name);
+    let planned = engine.plan(&sql, &Defaults::default()).boxed().await?;
+    let batches: Vec<_> = engine
+        .run(&planned.statement, None)
+        .await?
+        .try_collect()
+        .await
+        .map_err(from_datafusion)?;
+    let live = batches
+        .iter()
+        .find(|batch| batch.num_rows() == 1)
+        .and_then(|batch| {
+            batch
+                .columns()
+                .first()?
+                .as_primitive_opt::<Int64Type>()
+                .map(|counts| counts.value(0))
+        })
+        .and_then(|count| u64::try_from(count).ok())
+        .ok_or_else(|| Error::internal("a count gave no number").with("table", &ident))?;
+    Ok((live, recorded.saturating_sub(live)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+        let mut out = BTreeMap::new();
+        let mut todo = vec![folder.to_owned()];
+        while let Some(next) = todo.pop() {
+            for entry in std::fs::read_dir(&next).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    todo.push(path);
+                } else {
+                    out.insert(path.strip_prefix(folder).unwrap().to_owned(), std::fs::read(&path).unwrap());
+                }
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn every_file_of_the_sample_folder_is_carried() {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("sample");
+        let warehouse = tempfile::tempdir().unwrap();
+        for table in TABLES {
+            assert_eq!(lay(table, warehouse.path()).unwrap(), Laid::Fresh);
+            assert_eq!(
+                files(&warehouse.path().join(table.name)),
+                files(&source.join(table.name)),
+                "{}",
+                table.name
+            );
+        }
+        let mut laid: Vec<_> = std::fs::read_dir(warehouse.path())
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .collect();
+        laid.sort();
+        assert_eq!(laid, ["customers", "measurements", "orders"]);
+    }
+
+    #[test]
+    fn laying_again_changes_nothing() {
+        let warehouse = tempfile::tempdir().unwrap();
+        let schema = warehouse.path().join("iceberg/sample");
+        for table in TABLES {
+            lay(table, &schema).unwrap();
+        }
+        let before = files(warehouse.path());
+        for table in TABLES {
+            assert_eq!(lay(table, &schema).unwrap(), Laid::Kept);
+        }
+        assert_eq!(files(warehouse.path()), before);
+    }
+
+    #[test]
+    fn foreign_and_changed_files_stay() {
+        let warehouse = tempfile::tempdir().unwrap();
+        let table = &TABLES[0];
+        lay(table, warehouse.path()).unwrap();
+        let folder = warehouse.path().join(table.name);
+        std::fs::write(folder.join("data/mine.txt"), "x").unwrap();
+        assert_eq!(lay(table, warehouse.path()).unwrap(), Laid::Kept);
+        std::fs::write(folder.join("metadata/version-hint.text"), "9").unwrap();
+        std::fs::write(warehouse.path().join("other.txt"), "y").unwrap();
+        let before = files(warehouse.path());
+        assert_eq!(lay(table, warehouse.path()).unwrap(), Laid::Changed);
+        assert_eq!(files(warehouse.path()), before);
+    }
+}

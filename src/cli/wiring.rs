@@ -1,0 +1,74 @@
+//! How the parts are put together: the one place of the program that names a concrete table format.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::cache::Caches;
+use crate::catalog::Catalogs;
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::iceberg::spec::TableMetadata;
+use crate::iceberg::{IcebergTable, TableLoader};
+use crate::io::Storage;
+use crate::runtime::DecodePool;
+use crate::scan::ScanContext;
+use crate::sql::Engine;
+use crate::table::Table;
+
+/// What reading tables needs, once per process.
+#[derive(Debug)]
+pub(super) struct Parts {
+    /// The stores.
+    pub(super) storage: Arc<Storage>,
+    caches: Arc<Caches>,
+    pool: Arc<DecodePool>,
+}
+
+impl Parts {
+    /// Sets up stores, caches and the decode pool, which has a thread per core.
+    ///
+    /// Errors: `ResourceExhausted` when the threads cannot be started.
+    pub(super) fn new(config: &Config) -> Result<Self> {
+        let threads = std::thread::available_parallelism().map_or(2, usize::from);
+        Ok(Self {
+            storage: Arc::new(Storage::default()),
+            caches: Arc::new(Caches::new(config.cache.metadata, config.cache.deletes)),
+            pool: Arc::new(DecodePool::new(threads)?),
+        })
+    }
+
+    /// The catalogs of a configuration.
+    ///
+    /// Errors: as [`Catalogs::from_config`].
+    pub(super) async fn catalogs(&self, config: &Config) -> Result<Catalogs> {
+        let loader = TableLoader::new(Arc::clone(&self.storage), Arc::clone(&self.caches), Arc::clone(&self.pool));
+        Catalogs::from_config(config, &self.storage, Arc::new(loader)).await
+    }
+
+    /// The engine over `catalogs`.
+    ///
+    /// Errors: `ResourceExhausted` when its pools cannot be set up.
+    pub(super) fn engine(&self, config: &Config, catalogs: Arc<Catalogs>) -> Result<Engine> {
+        let context = ScanContext::new(Arc::clone(&self.caches), Arc::clone(&self.pool));
+        Engine::new(config, catalogs, Arc::new(context))
+    }
+}
+
+/// Serves connections of `listener` until `shutdown`, then until the last stream has ended.
+pub(super) async fn serve(listener: TcpListener, engine: Arc<Engine>, shutdown: CancellationToken) -> Result<()> {
+    crate::server::serve(listener, engine, shutdown.cancelled_owned()).await
+}
+
+/// The metadata that a table was loaded with.
+///
+/// Errors: `Unsupported` for a table of another format than Iceberg.
+pub(super) fn iceberg_metadata(table: &dyn Table) -> Result<&Arc<TableMetadata>> {
+    let any: &dyn Any = table;
+    match any.downcast_ref::<IcebergTable>() {
+        Some(table) => Ok(table.metadata()),
+        None => Err(Error::unsupported(format!("metadata of {} tables cannot be shown yet", table.format())).with("table", table.ident())),
+    }
+}

@@ -1,0 +1,150 @@
+//! Iceberg schemas as arrow schemas and as columns to be found in files.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, Fields, TimeUnit};
+
+use super::literal_array::default_array;
+use super::spec::{MappedField, NameMapping, NestedField, PrimitiveType, Schema, Type};
+use crate::error::{Error, Result};
+use crate::table::{Column, DOC_KEY, TYPE_NAME_KEY};
+
+/// Names in files by field id, from a table's name mapping.
+pub(super) type FileNames = HashMap<i32, Vec<String>>;
+
+/// Flattens a name mapping.
+pub(super) fn file_names(mapping: Option<&NameMapping>) -> FileNames {
+    fn collect(fields: &[MappedField], into: &mut FileNames) {
+        for field in fields {
+            if let Some(id) = field.id {
+                into.entry(id).or_default().extend(field.names.iter().cloned());
+            }
+            collect(&field.fields, into);
+        }
+    }
+    let mut names = FileNames::new();
+    collect(mapping.map_or(&[], |m| m.fields.as_slice()), &mut names);
+    names
+}
+
+/// The columns of a schema.
+///
+/// Errors: `Unsupported` for a column of a type that cannot be read yet, naming it.
+pub(super) fn columns(schema: &Schema, names: &FileNames) -> Result<Vec<Arc<Column>>> {
+    schema
+        .fields()
+        .iter()
+        .map(|f| column(f, names, true).map(Arc::new).map_err(|e| e.with("column", &f.name)))
+        .collect()
+}
+
+/// The top-level column that leads to field `id`, cut down to the path to it: what an equality
+/// delete needs of a row.
+///
+/// Errors: `Corrupt` when the field lies in a list or map.
+pub(super) fn key_column(schema: &Schema, names: &FileNames, id: i32) -> Result<Option<Arc<Column>>> {
+    let Some(field) = schema.field_by_id(id) else { return Ok(None) };
+    let mut cut = column(field, names, false)?;
+    let mut at = id;
+    while let Some(parent_id) = schema.parent_of(at) {
+        let parent = schema
+            .field_by_id(parent_id)
+            .ok_or_else(|| Error::internal("parent field is not in the schema"))?;
+        if !matches!(parent.field_type, Type::Struct(_)) {
+            return Err(Error::corrupt(format!(
+                "equality delete on field {id}, which lies in a list or map"
+            )));
+        }
+        let data_type = DataType::Struct(Fields::from(vec![Arc::clone(&cut.field)]));
+        cut = Column {
+            id: parent_id,
+            field: Arc::new(Field::new(&parent.name, data_type, !parent.required)),
+            names: names.get(&parent_id).cloned().unwrap_or_default(),
+            initial_default: None,
+            children: vec![Arc::new(cut)],
+        };
+        at = parent_id;
+    }
+    Ok(Some(Arc::new(cut)))
+}
+
+fn column(field: &NestedField, names: &FileNames, top_level: bool) -> Result<Column> {
+    let (data_type, children) = match &field.field_type {
+        Type::Primitive(primitive) => (primitive_type(primitive)?, Vec::new()),
+        Type::Struct(fields) => {
+            let children = fields
+                .fields
+                .iter()
+                .map(|f| column(f, names, false).map(Arc::new))
+                .collect::<Result<Vec<_>>>()?;
+            (DataType::Struct(children.iter().map(|c| Arc::clone(&c.field)).collect()), children)
+        }
+        Type::List(list) => {
+            let element = column(&list.element, names, false)?;
+            (DataType::List(Arc::clone(&element.field)), vec![Arc::new(element)])
+        }
+        Type::Map(map) => {
+            let (key, value) = (column(&map.key, names, false)?, column(&map.value, names, false)?);
+            let key = Column {
+                field: Arc::new(key.field.as_ref().clone().with_nullable(false)),
+                ..key
+            };
+            let pair = DataType::Struct(Fields::from(vec![Arc::clone(&key.field), Arc::clone(&value.field)]));
+            let entries = Arc::new(Field::new("key_value", pair, false));
+            (DataType::Map(entries, false), vec![Arc::new(key), Arc::new(value)])
+        }
+        Type::Variant => return Err(Error::unsupported("columns of type variant cannot be read yet")),
+    };
+    let mut arrow_field = Field::new(&field.name, data_type, !field.required);
+    if top_level {
+        let mut metadata = HashMap::from([(TYPE_NAME_KEY.to_owned(), field.field_type.to_string())]);
+        if let Some(doc) = &field.doc {
+            metadata.insert(DOC_KEY.to_owned(), doc.clone());
+        }
+        if field.field_type == Type::Primitive(PrimitiveType::Uuid) {
+            metadata.insert("ARROW:extension:name".to_owned(), "arrow.uuid".to_owned());
+        }
+        arrow_field = arrow_field.with_metadata(metadata);
+    }
+    Ok(Column {
+        id: field.id,
+        field: Arc::new(arrow_field),
+        names: names.get(&field.id).cloned().unwrap_or_default(),
+        initial_default: field
+            .initial_default
+            .as_ref()
+            .map(|value| default_array(value, &field.field_type))
+            .transpose()?,
+        children,
+    })
+}
+
+/// The arrow type of a primitive (interface.md 3, flight-sql.md 1.8).
+pub(super) fn primitive_type(primitive: &PrimitiveType) -> Result<DataType> {
+    let utc = || Some("UTC".into());
+    Ok(match primitive {
+        PrimitiveType::Boolean => DataType::Boolean,
+        PrimitiveType::Int => DataType::Int32,
+        PrimitiveType::Long => DataType::Int64,
+        PrimitiveType::Float => DataType::Float32,
+        PrimitiveType::Double => DataType::Float64,
+        PrimitiveType::Decimal { precision, scale } => {
+            let scale = i8::try_from(*scale).map_err(|_| Error::unsupported(format!("decimal scale {scale}")))?;
+            DataType::Decimal128(*precision, scale)
+        }
+        PrimitiveType::Date => DataType::Date32,
+        PrimitiveType::Time => DataType::Time64(TimeUnit::Microsecond),
+        PrimitiveType::Timestamp => DataType::Timestamp(TimeUnit::Microsecond, None),
+        PrimitiveType::Timestamptz => DataType::Timestamp(TimeUnit::Microsecond, utc()),
+        PrimitiveType::TimestampNs => DataType::Timestamp(TimeUnit::Nanosecond, None),
+        PrimitiveType::TimestamptzNs => DataType::Timestamp(TimeUnit::Nanosecond, utc()),
+        PrimitiveType::String => DataType::Utf8,
+        PrimitiveType::Uuid => DataType::FixedSizeBinary(16),
+        PrimitiveType::Fixed(length) => {
+            DataType::FixedSizeBinary(i32::try_from(*length).map_err(|_| Error::unsupported(format!("fixed[{length}]")))?)
+        }
+        PrimitiveType::Binary | PrimitiveType::Geometry { .. } | PrimitiveType::Geography { .. } => DataType::Binary,
+        PrimitiveType::Unknown => DataType::Null,
+    })
+}

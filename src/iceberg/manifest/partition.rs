@@ -1,0 +1,280 @@
+//! Partition values of a manifest's entries (spec "Partitioning", "Data File Fields").
+//!
+//! Values come out in the order of the spec's fields, whatever the order and number of fields
+//! in the file; they are matched by partition field id. Values are of the type that the
+//! transform gives for the source column today, so files from before a promotion compare equal
+//! to later ones; where the source column is unknown the file's own type decides.
+
+use crate::error::{Error, Result, ResultExt};
+use crate::iceberg::avro::{AvroSchema, Cursor, Field, Kind, Logical, NodeId, Presence};
+use crate::iceberg::spec::{Literal, PartitionSpec, PrimitiveType, Transform, Type};
+
+use super::plan::{check_ids, fits};
+
+/// How values of plain `fixed` partition fields lie in the file. Iceberg Java writes a length
+/// before them, against the Avro schema that it puts into the same file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FixedForm {
+    /// As the schema says.
+    Plain,
+    /// With a length in front.
+    LengthFirst,
+}
+
+/// How a value lies in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wire {
+    Boolean,
+    Number,
+    Float,
+    Double,
+    Text,
+    Bytes,
+    Fixed { size: usize, is_plain: bool },
+}
+
+#[derive(Debug)]
+enum Step {
+    Skip(NodeId),
+    Value {
+        /// Position in the spec; `None` for a field that the spec does not have.
+        target: Option<usize>,
+        name: String,
+        presence: Presence,
+        wire: Wire,
+        logical: Option<Logical>,
+        is_int: bool,
+        to: Option<PrimitiveType>,
+    },
+}
+
+/// Reads the partition struct.
+#[derive(Debug)]
+pub(super) struct PartitionPlan {
+    presence: Presence,
+    width: usize,
+    steps: Vec<Step>,
+}
+
+/// The type of a spec field's values; `None` where only the file can tell.
+fn result_type(transform: &Transform, source: Option<&Type>) -> Option<PrimitiveType> {
+    match transform {
+        Transform::Bucket(_) | Transform::Year | Transform::Month | Transform::Day | Transform::Hour => Some(PrimitiveType::Int),
+        Transform::Void | Transform::Unknown(_) => None,
+        Transform::Identity | Transform::Truncate(_) => transform.result_type(source?),
+    }
+}
+
+impl PartitionPlan {
+    /// Compiles the plan for the fields of a file's partition struct. `source_type` gives the
+    /// type of a table column.
+    pub(super) fn compile(
+        schema: &AvroSchema,
+        presence: Presence,
+        fields: &[Field],
+        spec: &PartitionSpec,
+        source_type: impl Fn(i32) -> Option<Type>,
+    ) -> Result<Self> {
+        check_ids(fields)?;
+        let mut steps = Vec::with_capacity(fields.len());
+        for field in fields {
+            let target = field.id.and_then(|id| spec.fields.iter().position(|f| f.field_id == id));
+            let optional = schema.optional(field.node).context("partition field", || &field.name)?;
+            let wire = match optional.node.kind {
+                Kind::Boolean => Wire::Boolean,
+                Kind::Int | Kind::Long => Wire::Number,
+                Kind::Float => Wire::Float,
+                Kind::Double => Wire::Double,
+                Kind::String => Wire::Text,
+                Kind::Bytes => Wire::Bytes,
+                Kind::Fixed(size) => Wire::Fixed {
+                    size,
+                    is_plain: optional.node.logical.is_none(),
+                },
+                // Never read: there is no value.
+                Kind::Null => Wire::Boolean,
+                _ if target.is_none() => {
+                    steps.push(Step::Skip(field.node));
+                    continue;
+                }
+                ref other => {
+                    return Err(
+                        Error::corrupt(format!("partition field is of avro type {}", other.name())).with("partition field", &field.name)
+                    );
+                }
+            };
+            let to = target
+                .and_then(|at| spec.fields.get(at))
+                .and_then(|f| result_type(&f.transform, source_type(f.source_id).as_ref()));
+            steps.push(Step::Value {
+                target,
+                name: field.name.clone(),
+                presence: optional.presence,
+                wire,
+                logical: optional.node.logical,
+                is_int: optional.node.kind == Kind::Int,
+                to,
+            });
+        }
+        Ok(Self {
+            presence,
+            width: spec.fields.len(),
+            steps,
+        })
+    }
+
+    pub(super) fn has_fixed(&self) -> bool {
+        self.steps.iter().any(|step| {
+            matches!(
+                step,
+                Step::Value {
+                    wire: Wire::Fixed { is_plain: true, .. },
+                    ..
+                }
+            )
+        })
+    }
+
+    /// Reads the values into `out`, which becomes as long as the spec; what the file does not have is null.
+    pub(super) fn read(&self, schema: &AvroSchema, form: FixedForm, cursor: &mut Cursor<'_>, out: &mut Vec<Option<Literal>>) -> Result<()> {
+        out.clear();
+        out.resize(self.width, None);
+        if !self.presence.read(cursor)? {
+            return Ok(());
+        }
+        for step in &self.steps {
+            match step {
+                Step::Skip(node) => schema.skip(*node, cursor)?,
+                Step::Value {
+                    target,
+                    name,
+                    presence,
+                    wire,
+                    logical,
+                    is_int,
+                    to,
+                } => {
+                    if !presence.read(cursor)? {
+                        continue;
+                    }
+                    let raw = Raw::read(*wire, form, cursor).context("partition field", || name)?;
+                    if let Some(slot) = target.and_then(|at| out.get_mut(at)) {
+                        let literal = match to {
+                            Some(to) => raw.convert(*logical, to),
+                            None => raw.own_type(*logical, *is_int),
+                        };
+                        *slot = Some(literal.context("partition field", || name)?);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A value as it lies in the file.
+#[derive(Debug, Clone, Copy)]
+enum Raw<'a> {
+    Boolean(bool),
+    Number(i64),
+    Float(f32),
+    Double(f64),
+    Text(&'a str),
+    Bytes(&'a [u8]),
+}
+
+impl<'a> Raw<'a> {
+    fn read(wire: Wire, form: FixedForm, cursor: &mut Cursor<'a>) -> Result<Self> {
+        Ok(match wire {
+            Wire::Boolean => Self::Boolean(cursor.boolean()?),
+            Wire::Number => Self::Number(cursor.long()?),
+            Wire::Float => Self::Float(cursor.float()?),
+            Wire::Double => Self::Double(cursor.double()?),
+            Wire::Text => Self::Text(cursor.string()?),
+            Wire::Bytes => Self::Bytes(cursor.bytes()?),
+            Wire::Fixed { size, is_plain } => {
+                if is_plain && form == FixedForm::LengthFirst {
+                    let bytes = cursor.bytes()?;
+                    if bytes.len() != size {
+                        return Err(Error::corrupt(format!("fixed({size}) of {} bytes", bytes.len())));
+                    }
+                    Self::Bytes(bytes)
+                } else {
+                    Self::Bytes(cursor.take(size)?)
+                }
+            }
+        })
+    }
+
+    /// A literal of the file's own type.
+    fn own_type(self, logical: Option<Logical>, is_int: bool) -> Result<Literal> {
+        let to = match (self, logical) {
+            (Self::Boolean(_), _) => PrimitiveType::Boolean,
+            (Self::Number(_), Some(Logical::TimeMillis | Logical::TimeMicros)) => PrimitiveType::Time,
+            (Self::Number(_), Some(Logical::TimestampMillis { .. } | Logical::TimestampMicros { .. })) => PrimitiveType::Timestamp,
+            (Self::Number(_), Some(Logical::TimestampNanos { .. })) => PrimitiveType::TimestampNs,
+            (Self::Number(_), _) if is_int => PrimitiveType::Int,
+            (Self::Number(_), _) => PrimitiveType::Long,
+            (Self::Float(_), _) => PrimitiveType::Float,
+            (Self::Double(_), _) => PrimitiveType::Double,
+            (_, Some(Logical::Uuid)) => PrimitiveType::Uuid,
+            (Self::Text(_), _) => PrimitiveType::String,
+            (Self::Bytes(_), Some(Logical::Decimal { precision, scale })) => decimal(precision, scale),
+            (Self::Bytes(_), _) => PrimitiveType::Binary,
+        };
+        self.convert(logical, &to)
+    }
+
+    /// A literal of type `to`, which is the value's type or one that it promotes to.
+    fn convert(self, logical: Option<Logical>, to: &PrimitiveType) -> Result<Literal> {
+        use PrimitiveType as P;
+        let literal = match (to, self) {
+            (P::Boolean, Self::Boolean(v)) => Some(Literal::Boolean(v)),
+            (P::Int | P::Date, Self::Number(v)) => Some(Literal::Int(fits(v, "partition value of 32 bits")?)),
+            (P::Long, Self::Number(v)) => Some(Literal::Long(v)),
+            (P::Time, Self::Number(v)) => scaled(v, if logical == Some(Logical::TimeMillis) { 1_000 } else { 1 }),
+            (P::Timestamp | P::Timestamptz, Self::Number(v)) => match logical {
+                Some(Logical::Date) => scaled(v, 86_400_000_000),
+                Some(Logical::TimestampMillis { .. }) => scaled(v, 1_000),
+                Some(Logical::TimestampNanos { .. }) => None,
+                _ => Some(Literal::Long(v)),
+            },
+            (P::TimestampNs | P::TimestamptzNs, Self::Number(v)) => match logical {
+                Some(Logical::Date) => scaled(v, 86_400_000_000_000),
+                Some(Logical::TimestampMillis { .. }) => scaled(v, 1_000_000),
+                Some(Logical::TimestampMicros { .. }) => scaled(v, 1_000),
+                _ => Some(Literal::Long(v)),
+            },
+            // All NaN are one partition value.
+            (P::Float, Self::Float(v)) => Some(Literal::Float(if v.is_nan() { f32::NAN } else { v })),
+            (P::Double, Self::Double(v)) => Some(Literal::Double(if v.is_nan() { f64::NAN } else { v })),
+            (P::Double, Self::Float(v)) => Some(Literal::Double(if v.is_nan() { f64::NAN } else { f64::from(v) })),
+            (P::Decimal { scale, .. }, Self::Bytes(v)) => {
+                if let Some(Logical::Decimal { scale: on_disk, .. }) = logical
+                    && on_disk != u32::from(*scale)
+                {
+                    return Err(Error::corrupt(format!("decimal of scale {on_disk} where {scale} is expected")));
+                }
+                return Literal::from_bytes(to, v);
+            }
+            (P::String, Self::Text(v)) => Some(Literal::String(v.to_owned())),
+            (P::String | P::Uuid, Self::Bytes(v)) => return Literal::from_bytes(to, v),
+            (P::Uuid, Self::Text(v)) => uuid::Uuid::try_parse(v).ok().map(|uuid| Literal::Uuid(uuid.into_bytes())),
+            (P::Fixed(size), Self::Bytes(v)) => (v.len() == *size as usize).then(|| Literal::Binary(v.to_vec())),
+            (P::Binary | P::Geometry { .. } | P::Geography { .. }, Self::Bytes(v)) => Some(Literal::Binary(v.to_vec())),
+            _ => None,
+        };
+        literal.ok_or_else(|| Error::corrupt(format!("partition value {self:?} is not of type {to}")))
+    }
+}
+
+fn scaled(value: i64, factor: i64) -> Option<Literal> {
+    value.checked_mul(factor).map(Literal::Long)
+}
+
+fn decimal(precision: u32, scale: u32) -> PrimitiveType {
+    PrimitiveType::Decimal {
+        precision: u8::try_from(precision).unwrap_or(38),
+        scale: u8::try_from(scale).unwrap_or_default(),
+    }
+}

@@ -1,1 +1,0 @@
-//! Puffin files (puffin-spec): footer and blobs.

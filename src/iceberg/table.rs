@@ -1,0 +1,152 @@
+//! An Iceberg table and its snapshots as the engine sees them.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{Schema as ArrowSchema, SchemaRef};
+use async_trait::async_trait;
+
+use super::arrow_schema::{columns, file_names};
+use super::loader::TableFiles;
+use super::plan::plan_scan;
+use super::spec::{Schema, Snapshot as IcebergSnapshotData, TableMetadata};
+use crate::error::{Error, Result, ResultExt};
+use crate::table::{AsOf, Column, ScanPlan, ScanRequest, Snapshot, Table, TableIdent};
+
+/// A table at one version of its metadata.
+#[derive(Debug, Clone)]
+pub struct IcebergTable {
+    pub(super) ident: TableIdent,
+    pub(super) files: Arc<TableFiles>,
+    pub(super) metadata: Arc<TableMetadata>,
+    pub(super) metadata_location: String,
+}
+
+impl IcebergTable {
+    /// The table's metadata.
+    pub fn metadata(&self) -> &Arc<TableMetadata> {
+        &self.metadata
+    }
+
+    /// The metadata file this was loaded from.
+    pub fn metadata_location(&self) -> &str {
+        &self.metadata_location
+    }
+
+    /// The snapshot asked for, as its own type.
+    pub fn snapshot_at(&self, at: &AsOf) -> Result<IcebergSnapshot> {
+        let (snapshot, schema) = match at {
+            AsOf::Latest => (self.metadata.current_snapshot()?.cloned(), self.metadata.current_schema()?),
+            AsOf::Version(id) => {
+                let snapshot = self
+                    .metadata
+                    .snapshot_by_id(*id)
+                    .ok_or_else(|| Error::not_found(format!("the table has no snapshot {id}")).with("table", &self.ident))?;
+                let schema = snapshot.schema_id.and_then(|id| self.metadata.schema_by_id(id));
+                (
+                    Some(Arc::clone(snapshot)),
+                    schema.map_or_else(|| self.metadata.current_schema(), Ok)?,
+                )
+            }
+            AsOf::Ref(_) | AsOf::Timestamp(_) => {
+                return Err(Error::unsupported("reading a table by branch, tag or time is not built yet").with("table", &self.ident));
+            }
+        };
+        IcebergSnapshot::new(self, snapshot, schema).context("table", || &self.ident)
+    }
+}
+
+#[async_trait]
+impl Table for IcebergTable {
+    fn ident(&self) -> &TableIdent {
+        &self.ident
+    }
+
+    fn format(&self) -> &'static str {
+        "iceberg"
+    }
+
+    async fn snapshot(&self, at: &AsOf) -> Result<Arc<dyn Snapshot>> {
+        Ok(Arc::new(self.snapshot_at(at)?))
+    }
+}
+
+/// One snapshot of an Iceberg table, read with one schema.
+#[derive(Debug)]
+pub struct IcebergSnapshot {
+    table: IcebergTable,
+    /// `None` for a table that was never written to.
+    snapshot: Option<Arc<IcebergSnapshotData>>,
+    columns: Vec<Arc<Column>>,
+    schema: SchemaRef,
+    identifiers: Vec<String>,
+}
+
+impl IcebergSnapshot {
+    fn new(table: &IcebergTable, snapshot: Option<Arc<IcebergSnapshotData>>, schema: &Schema) -> Result<Self> {
+        let mapping = table.metadata.name_mapping()?;
+        let columns = columns(schema, &file_names(mapping.as_ref()))?;
+        let arrow_schema = Arc::new(ArrowSchema::new(columns.iter().map(|c| Arc::clone(&c.field)).collect::<Vec<_>>()));
+        let identifiers = schema
+            .identifier_field_ids()
+            .iter()
+            .filter_map(|id| schema.full_name(*id))
+            .collect();
+        Ok(Self {
+            table: table.clone(),
+            snapshot,
+            columns,
+            schema: arrow_schema,
+            identifiers,
+        })
+    }
+
+    /// The table that this is a snapshot of.
+    pub fn iceberg_table(&self) -> &IcebergTable {
+        &self.table
+    }
+
+    /// The snapshot's entry in the metadata.
+    pub fn entry(&self) -> Option<&Arc<IcebergSnapshotData>> {
+        self.snapshot.as_ref()
+    }
+}
+
+#[async_trait]
+impl Snapshot for IcebergSnapshot {
+    fn table(&self) -> &TableIdent {
+        &self.table.ident
+    }
+
+    fn id(&self) -> Option<i64> {
+        self.snapshot.as_ref().map(|s| s.snapshot_id)
+    }
+
+    fn metadata_location(&self) -> &str {
+        &self.table.metadata_location
+    }
+
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    fn columns(&self) -> &[Arc<Column>] {
+        &self.columns
+    }
+
+    fn identifier_columns(&self) -> Vec<String> {
+        self.identifiers.clone()
+    }
+
+    async fn plan_scan(&self, _request: &ScanRequest) -> Result<ScanPlan> {
+        match &self.snapshot {
+            None => Ok(ScanPlan {
+                tasks: Vec::new(),
+                io: self.table.files.io.clone(),
+                has_name_mapping: false,
+            }),
+            Some(snapshot) => plan_scan(&self.table.files, &self.table.metadata, snapshot)
+                .await
+                .context("table", || &self.table.ident),
+        }
+    }
+}

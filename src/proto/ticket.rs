@@ -1,0 +1,110 @@
+//! Package `sandur.v1`, `proto/sandur/v1/ticket.proto`: tickets and prepared statement handles.
+
+use bytes::Bytes;
+
+/// The bytes that travel; the code is HMAC-SHA-256 over `handle`.
+#[derive(Clone, PartialEq, Eq, Hash, prost::Message)]
+pub struct SignedHandle {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub handle: Bytes,
+    #[prost(bytes = "bytes", tag = "2")]
+    pub code: Bytes,
+}
+
+/// A ticket or a prepared statement.
+#[derive(Clone, PartialEq, Eq, Hash, prost::Message)]
+pub struct Handle {
+    #[prost(oneof = "handle::Kind", tags = "1, 2")]
+    pub kind: Option<handle::Kind>,
+}
+
+/// Nested types of [`Handle`].
+pub mod handle {
+    /// Which one it is.
+    #[derive(Clone, PartialEq, Eq, Hash, prost::Oneof)]
+    pub enum Kind {
+        #[prost(message, tag = "1")]
+        Statement(super::StatementTicket),
+        #[prost(message, tag = "2")]
+        Prepared(super::PreparedStatement),
+    }
+}
+
+/// A planned statement, its tables pinned.
+#[derive(Clone, PartialEq, Eq, Hash, prost::Message)]
+pub struct StatementTicket {
+    #[prost(string, tag = "1")]
+    pub sql: String,
+    #[prost(message, optional, tag = "2")]
+    pub defaults: Option<Defaults>,
+    #[prost(message, repeated, tag = "3")]
+    pub pins: Vec<Pin>,
+    /// The announced result schema, as an encapsulated Arrow IPC message.
+    #[prost(bytes = "bytes", tag = "4")]
+    pub schema: Bytes,
+    #[prost(message, optional, tag = "5")]
+    pub parameters: Option<Parameters>,
+}
+
+/// A statement that is planned anew at each execution.
+#[derive(Clone, PartialEq, Eq, Hash, prost::Message)]
+pub struct PreparedStatement {
+    #[prost(bytes = "bytes", tag = "1")]
+    pub id: Bytes,
+    #[prost(string, tag = "2")]
+    pub sql: String,
+    #[prost(message, optional, tag = "3")]
+    pub defaults: Option<Defaults>,
+    /// SHA-256 of the announced result schema.
+    #[prost(bytes = "bytes", tag = "4")]
+    pub schema_digest: Bytes,
+    #[prost(message, optional, tag = "5")]
+    pub parameters: Option<Parameters>,
+}
+
+/// What unqualified names are resolved against.
+#[derive(Clone, PartialEq, Eq, Hash, prost::Message)]
+pub struct Defaults {
+    #[prost(string, optional, tag = "1")]
+    pub catalog: Option<String>,
+    #[prost(string, optional, tag = "2")]
+    pub schema: Option<String>,
+}
+
+/// One version of a table.
+#[derive(Clone, PartialEq, Eq, Hash, prost::Message)]
+pub struct Pin {
+    #[prost(string, tag = "1")]
+    pub catalog: String,
+    #[prost(string, tag = "2")]
+    pub schema: String,
+    #[prost(string, tag = "3")]
+    pub table: String,
+    #[prost(string, tag = "4")]
+    pub metadata_location: String,
+    #[prost(int64, optional, tag = "5")]
+    pub snapshot_id: Option<i64>,
+}
+
+/// Bound values.
+#[derive(Clone, PartialEq, Eq, Hash, prost::Message)]
+pub struct Parameters {
+    #[prost(oneof = "parameters::Source", tags = "1, 2")]
+    pub source: Option<parameters::Source>,
+}
+
+/// Nested types of [`Parameters`].
+pub mod parameters {
+    use bytes::Bytes;
+
+    /// Where the values are.
+    #[derive(Clone, PartialEq, Eq, Hash, prost::Oneof)]
+    pub enum Source {
+        /// A complete Arrow IPC stream.
+        #[prost(bytes = "bytes", tag = "1")]
+        Ipc(Bytes),
+        /// Key of values that the server keeps.
+        #[prost(bytes = "bytes", tag = "2")]
+        Stash(Bytes),
+    }
+}

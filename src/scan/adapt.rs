@@ -1,0 +1,151 @@
+//! From the arrays that a file holds to the arrays that the table has.
+//!
+//! A plan is made once per file by `resolve`; here it is applied to each batch.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, ListArray, MapArray, StructArray, UInt32Array, make_array, new_null_array};
+use arrow::compute::take;
+use arrow::datatypes::{DataType, FieldRef, Fields};
+
+use super::casts::cast_exact;
+use crate::error::{Error, Result};
+
+/// Where a column's values come from.
+#[derive(Debug, Clone)]
+pub(super) enum Read {
+    /// Field `index` of the decoded batch or struct.
+    Column {
+        index: usize,
+        adapt: Adapt,
+    },
+    /// The same value in every row.
+    Constant(ArrayRef),
+    Null(DataType),
+}
+
+/// What has to be done to a decoded array.
+#[derive(Debug, Clone)]
+pub(super) enum Adapt {
+    Same,
+    Cast(DataType),
+    Struct {
+        fields: Fields,
+        reads: Vec<Read>,
+    },
+    List {
+        element: FieldRef,
+        adapt: Box<Adapt>,
+    },
+    Map {
+        entries: FieldRef,
+        key: Box<Adapt>,
+        value: Box<Adapt>,
+    },
+}
+
+impl Read {
+    /// True when every primitive below comes from the file itself.
+    pub(super) fn is_from_file(&self) -> bool {
+        match self {
+            Self::Column {
+                adapt: Adapt::Struct { reads, .. },
+                ..
+            } => reads.iter().all(Self::is_from_file),
+            Self::Column { .. } => true,
+            Self::Constant(_) | Self::Null(_) => false,
+        }
+    }
+
+    /// The column's values for a batch of `rows` rows.
+    pub(super) fn apply(&self, decoded: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+        match self {
+            Self::Column { index, adapt } => {
+                let array = decoded
+                    .get(*index)
+                    .ok_or_else(|| Error::internal("decoded batch lacks a planned column"))?;
+                adapt.apply(array)
+            }
+            Self::Constant(value) => repeat(value, rows),
+            Self::Null(data_type) => Ok(new_null_array(data_type, rows)),
+        }
+    }
+}
+
+impl Adapt {
+    fn apply(&self, array: &ArrayRef) -> Result<ArrayRef> {
+        match self {
+            Self::Same => Ok(Arc::clone(array)),
+            Self::Cast(to) => cast_exact(array, to),
+            Self::Struct { fields, reads } => {
+                let array = downcast::<StructArray>(array)?;
+                let children = reads
+                    .iter()
+                    .map(|r| r.apply(array.columns(), array.len()))
+                    .collect::<Result<Vec<_>>>()?;
+                Ok(Arc::new(StructArray::try_new_with_length(
+                    fields.clone(),
+                    children,
+                    array.nulls().cloned(),
+                    array.len(),
+                )?))
+            }
+            Self::List { element, adapt } => {
+                let array = downcast::<ListArray>(array)?;
+                let values = adapt.apply(array.values())?;
+                Ok(Arc::new(ListArray::try_new(
+                    Arc::clone(element),
+                    array.offsets().clone(),
+                    values,
+                    array.nulls().cloned(),
+                )?))
+            }
+            Self::Map { entries, key, value } => {
+                let array = downcast::<MapArray>(array)?;
+                let DataType::Struct(fields) = entries.data_type() else {
+                    return Err(Error::internal("map entries are no struct"));
+                };
+                let columns = vec![key.apply(array.keys())?, value.apply(array.values())?];
+                let pairs = StructArray::try_new(fields.clone(), columns, None)?;
+                Ok(Arc::new(MapArray::try_new(
+                    Arc::clone(entries),
+                    array.offsets().clone(),
+                    pairs,
+                    array.nulls().cloned(),
+                    false,
+                )?))
+            }
+        }
+    }
+}
+
+fn downcast<T: Array + 'static>(array: &ArrayRef) -> Result<&T> {
+    array
+        .as_any()
+        .downcast_ref::<T>()
+        .ok_or_else(|| Error::internal(format!("decoded array has type {}", array.data_type())))
+}
+
+/// An array of `rows` times the one value of `value`.
+pub(super) fn repeat(value: &ArrayRef, rows: usize) -> Result<ArrayRef> {
+    if value.is_null(0) {
+        return Ok(new_null_array(value.data_type(), rows));
+    }
+    Ok(take(value, &UInt32Array::from(vec![0u32; rows]), None)?)
+}
+
+/// The key column at the end of a struct path: a null anywhere on the way is a null key.
+pub(super) fn path_leaf(array: &ArrayRef) -> Result<ArrayRef> {
+    let mut array = Arc::clone(array);
+    while let DataType::Struct(_) = array.data_type() {
+        let parent = downcast::<StructArray>(&array)?;
+        let child = parent
+            .columns()
+            .first()
+            .ok_or_else(|| Error::internal("key path ends in an empty struct"))?;
+        let nulls = arrow::buffer::NullBuffer::union(parent.nulls(), child.logical_nulls().as_ref());
+        let data = child.to_data().into_builder().nulls(nulls).build()?;
+        array = make_array(data);
+    }
+    Ok(array)
+}

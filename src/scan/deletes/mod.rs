@@ -1,0 +1,51 @@
+//! Loading deletes: vectors and position deletes to sets of rows, equality deletes to sets of keys.
+
+mod equality;
+mod positions;
+mod vector;
+
+pub(super) use equality::KeySet;
+
+use std::sync::Arc;
+
+use crate::bitmap::RowSet;
+use crate::error::Result;
+use crate::io::TableIo;
+use crate::table::FileScanTask;
+
+use super::ScanContext;
+
+/// The rows of a data file that its vector or position deletes remove; `None` when there are none.
+pub(super) async fn deleted_rows(io: &TableIo, context: &Arc<ScanContext>, task: &FileScanTask) -> Result<Option<Arc<RowSet>>> {
+    if let Some(vector) = &task.deletes.vector {
+        return vector::load(io, context, vector).await.map(Some);
+    }
+    let mut union: Option<Arc<RowSet>> = None;
+    for file in &task.deletes.positions {
+        for rows in positions::load(io, context, file, task).await? {
+            union = Some(match union {
+                None => rows,
+                Some(mut so_far) => {
+                    Arc::make_mut(&mut so_far).union_with(&rows);
+                    so_far
+                }
+            });
+        }
+    }
+    Ok(union)
+}
+
+/// The key sets that apply to a data file, with the age that a key must exceed.
+pub(super) async fn key_sets(
+    io: &TableIo,
+    context: &Arc<ScanContext>,
+    task: &FileScanTask,
+    has_name_mapping: bool,
+) -> Result<Vec<(Arc<KeySet>, i64)>> {
+    let mut sets = Vec::with_capacity(task.deletes.equality.len());
+    for deletes in &task.deletes.equality {
+        let set = equality::load(io, context, &deletes.set, has_name_mapping).await?;
+        sets.push((set, deletes.data_sequence_number));
+    }
+    Ok(sets)
+}

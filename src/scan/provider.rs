@@ -1,0 +1,71 @@
+//! A snapshot as a DataFusion table.
+
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::Result as DfResult;
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::error::DataFusionError;
+use datafusion::logical_expr::{Expr, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+
+use super::ScanContext;
+use super::source::MergeOnReadSource;
+use crate::table::{ScanRequest, Snapshot};
+
+/// One pinned snapshot of a table. Read-only.
+#[derive(Debug)]
+pub struct LakeTableProvider {
+    snapshot: Arc<dyn Snapshot>,
+    context: Arc<ScanContext>,
+}
+
+impl LakeTableProvider {
+    /// A provider of exactly this snapshot.
+    pub fn new(snapshot: Arc<dyn Snapshot>, context: Arc<ScanContext>) -> Self {
+        Self { snapshot, context }
+    }
+}
+
+#[async_trait]
+impl TableProvider for LakeTableProvider {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(self.snapshot.schema())
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        _filters: &[Expr],
+        limit: Option<usize>,
+    ) -> DfResult<Arc<dyn ExecutionPlan>> {
+        let external = |e: crate::error::Error| DataFusionError::External(Box::new(e.with("table", self.snapshot.table())));
+        let plan = self.snapshot.plan_scan(&ScanRequest::default()).await.map_err(external)?;
+        let all = self.snapshot.columns();
+        let (columns, schema) = match projection {
+            None => (all.to_vec(), Arc::clone(self.snapshot.schema())),
+            Some(indices) => (
+                indices.iter().filter_map(|i| all.get(*i).cloned()).collect(),
+                Arc::new(self.snapshot.schema().project(indices)?),
+            ),
+        };
+        let target = state.config().target_partitions();
+        let source = MergeOnReadSource::new(
+            self.snapshot.table().clone(),
+            plan,
+            columns,
+            schema,
+            Arc::clone(&self.context),
+            target,
+            limit,
+        );
+        Ok(DataSourceExec::from_data_source(source))
+    }
+}

@@ -1,0 +1,366 @@
+//! The scan as a DataFusion data source.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Result as DfResult, Statistics, stats::Precision};
+use datafusion::config::ConfigOptions;
+use datafusion::datasource::source::{DataSource, OpenArgs};
+use datafusion::error::DataFusionError;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::projection::ProjectionExprs;
+use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayFormatType, Partitioning};
+use futures::TryStreamExt;
+use parquet::arrow::arrow_reader::ArrowReaderMetadata;
+
+use super::ScanContext;
+use super::deletes::{deleted_rows, key_sets};
+use super::file::footer;
+use super::queue::{Work, WorkQueue};
+use super::reader::{FileShape, RowGroupReader};
+use super::resolve::resolve;
+use crate::bitmap::RowSet;
+use crate::error::{Error, Result, ResultExt};
+use crate::table::{Column, FileScanTask, ScanPlan, TableIdent};
+
+/// Rows that are worth a partition of their own.
+const ROWS_PER_PARTITION: u64 = 64 * 1024;
+
+/// The files of one snapshot with their deletes, as a leaf of a physical plan.
+#[derive(Debug, Clone)]
+pub(super) struct MergeOnReadSource {
+    table: TableIdent,
+    plan: Arc<ScanPlan>,
+    /// Columns of the result.
+    columns: Arc<Vec<Arc<Column>>>,
+    schema: SchemaRef,
+    context: Arc<ScanContext>,
+    partitions: usize,
+    fetch: Option<usize>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl MergeOnReadSource {
+    pub(super) fn new(
+        table: TableIdent,
+        plan: ScanPlan,
+        columns: Vec<Arc<Column>>,
+        schema: SchemaRef,
+        context: Arc<ScanContext>,
+        target_partitions: usize,
+        fetch: Option<usize>,
+    ) -> Self {
+        let rows: u64 = plan.tasks.iter().map(|t| t.record_count).fold(0, u64::saturating_add);
+        let wanted = usize::try_from(rows / ROWS_PER_PARTITION + 1).unwrap_or(usize::MAX);
+        let partitions = wanted.clamp(1, target_partitions.max(1));
+        let metrics = ExecutionPlanMetricsSet::new();
+        Self {
+            table,
+            plan: Arc::new(plan),
+            columns: Arc::new(columns),
+            schema,
+            context,
+            partitions,
+            fetch,
+            metrics,
+        }
+    }
+}
+
+/// A data file that was opened: footer, deletes, and how its columns become the table's.
+#[derive(Debug)]
+pub(super) struct OpenFile {
+    task: Arc<FileScanTask>,
+    metadata: Arc<ArrowReaderMetadata>,
+    shape: Arc<FileShape>,
+    deleted: Option<Arc<RowSet>>,
+    /// Physical position of each row group's first row.
+    first_rows: Vec<u64>,
+}
+
+struct PartitionMetrics {
+    bytes: Count,
+    row_groups: Count,
+    row_groups_all_deleted: Count,
+    deleted_by_position: Count,
+    deleted_by_key: Count,
+}
+
+/// The state of one partition's stream.
+struct PartitionReader {
+    source: MergeOnReadSource,
+    queue: Arc<WorkQueue>,
+    current: Option<RowGroupReader>,
+    ready: VecDeque<RecordBatch>,
+    left: Option<usize>,
+    memory: MemoryReservation,
+    metrics: PartitionMetrics,
+}
+
+impl PartitionReader {
+    async fn next(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            if self.left == Some(0) {
+                return Ok(None);
+            }
+            if let Some(batch) = self.ready.pop_front() {
+                let Some(left) = &mut self.left else { return Ok(Some(batch)) };
+                let rows = batch.num_rows().min(*left);
+                *left -= rows;
+                return Ok(Some(batch.slice(0, rows)));
+            }
+            if let Some(reader) = &mut self.current {
+                if let Some(batches) = reader.next_unit().await? {
+                    self.ready = batches;
+                } else {
+                    self.metrics.bytes.add(usize::try_from(reader.bytes).unwrap_or(usize::MAX));
+                    self.metrics
+                        .deleted_by_key
+                        .add(usize::try_from(reader.removed_by_key).unwrap_or(usize::MAX));
+                    self.current = None;
+                    self.memory.free();
+                }
+                continue;
+            }
+            match self.queue.next().await {
+                None => return Ok(None),
+                Some(Work::File(task)) => {
+                    // Answers the queue also when opening fails or this stream is dropped meanwhile.
+                    let mut answer = Answer {
+                        queue: Arc::clone(&self.queue),
+                        row_groups: Vec::new(),
+                    };
+                    let file = self.open(&task).await.context("file", || &task.location)?;
+                    answer.row_groups = self.live_row_groups(&Arc::new(file))?;
+                }
+                Some(Work::RowGroup(file, row_group)) => self.start(&file, row_group).await?,
+            }
+        }
+    }
+
+    async fn open(&self, task: &Arc<FileScanTask>) -> Result<OpenFile> {
+        let (plan, context) = (&self.source.plan, &self.source.context);
+        let metadata = footer(&plan.io, &context.caches, &task.location).await?;
+        let deleted = deleted_rows(&plan.io, context, task).await?;
+        let sets = key_sets(&plan.io, context, task, plan.has_name_mapping).await?;
+        let mut wanted: Vec<Arc<Column>> = self.source.columns.to_vec();
+        let mut keys = Vec::with_capacity(sets.len());
+        for (set, age) in sets {
+            let start = wanted.len();
+            wanted.extend(set.columns().iter().cloned());
+            keys.push((set, age, start..wanted.len()));
+        }
+        let plan = resolve(&wanted, metadata.schema().fields(), &task.constants, plan.has_name_mapping)?;
+        let shape = Arc::new(FileShape {
+            plan,
+            schema: Arc::clone(&self.source.schema),
+            keys,
+        });
+        let mut first_rows = Vec::with_capacity(metadata.metadata().num_row_groups());
+        let mut next = 0u64;
+        for group in metadata.metadata().row_groups() {
+            first_rows.push(next);
+            let rows = u64::try_from(group.num_rows()).map_err(|_| Error::corrupt("row group with a negative row count"))?;
+            next = next.checked_add(rows).ok_or_else(|| Error::corrupt("row counts overflow"))?;
+        }
+        Ok(OpenFile {
+            task: Arc::clone(task),
+            metadata,
+            shape,
+            deleted,
+            first_rows,
+        })
+    }
+
+    /// Row groups that have a live row.
+    fn live_row_groups(&self, file: &Arc<OpenFile>) -> Result<Vec<(Arc<OpenFile>, usize)>> {
+        let mut live = Vec::with_capacity(file.first_rows.len());
+        for (index, first) in file.first_rows.iter().enumerate() {
+            let rows = u64::try_from(file.metadata.metadata().row_group(index).num_rows()).unwrap_or(0);
+            let deleted = file.deleted.as_ref().map_or(0, |set| set.count_in(*first..first + rows));
+            self.metrics.deleted_by_position.add(usize::try_from(deleted).unwrap_or(usize::MAX));
+            if rows == 0 {
+                continue;
+            }
+            if deleted == rows {
+                self.metrics.row_groups_all_deleted.add(1);
+                self.source.context.counters.row_groups_all_deleted.fetch_add(1, Ordering::Relaxed);
+                continue;
+            }
+            live.push((Arc::clone(file), index));
+        }
+        Ok(live)
+    }
+
+    async fn start(&mut self, file: &Arc<OpenFile>, row_group: usize) -> Result<()> {
+        let group = file.metadata.metadata().row_group(row_group);
+        let first = file
+            .first_rows
+            .get(row_group)
+            .copied()
+            .ok_or_else(|| Error::internal("row group is out of range"))?;
+        let rows = u64::try_from(group.num_rows()).unwrap_or(0);
+        let keep = match &file.deleted {
+            Some(set) if set.count_in(first..first + rows) > 0 => {
+                let set = Arc::clone(set);
+                Some(
+                    self.source
+                        .context
+                        .pool
+                        .spawn(move |_| Ok(set.keep_mask(first..first + rows)))
+                        .await?,
+                )
+            }
+            _ => None,
+        };
+        let compressed: u64 = file
+            .shape
+            .plan
+            .leaves
+            .iter()
+            .map(|leaf| u64::try_from(group.column(*leaf).compressed_size()).unwrap_or(0))
+            .sum();
+        self.memory
+            .try_resize(usize::try_from(compressed).unwrap_or(usize::MAX))
+            .map_err(|e| {
+                Error::resource_exhausted("not enough memory to read a row group")
+                    .with("file", &file.task.location)
+                    .with_source(e)
+            })?;
+        self.metrics.row_groups.add(1);
+        let (io, context) = (&self.source.plan.io, &self.source.context);
+        self.current = Some(
+            RowGroupReader::start(io, context, &file.task.location, &file.metadata, &file.shape, row_group, keep)
+                .context("file", || &file.task.location)?,
+        );
+        Ok(())
+    }
+}
+
+/// Tells the queue that an opening has ended, however it ended.
+struct Answer {
+    queue: Arc<WorkQueue>,
+    row_groups: Vec<(Arc<OpenFile>, usize)>,
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        self.queue.opened(std::mem::take(&mut self.row_groups));
+    }
+}
+
+impl DataSource for MergeOnReadSource {
+    fn open(&self, partition: usize, context: Arc<TaskContext>) -> DfResult<SendableRecordBatchStream> {
+        // Without a shared queue every partition would read everything.
+        if self.partitions != 1 {
+            return Err(DataFusionError::Internal(
+                "a scan of several partitions needs its shared queue".to_owned(),
+            ));
+        }
+        self.open_with_args(OpenArgs::new(partition, context))
+    }
+
+    fn open_with_args(&self, args: OpenArgs) -> DfResult<SendableRecordBatchStream> {
+        let queue = match args.sibling_state.map(|state| state.downcast::<WorkQueue>()) {
+            Some(Ok(queue)) => queue,
+            None if self.partitions == 1 => Arc::new(WorkQueue::new(&self.plan.tasks)),
+            _ => return Err(DataFusionError::Internal("a scan got a foreign shared state".to_owned())),
+        };
+        let count = |name: &'static str| MetricBuilder::new(&self.metrics).counter(name, args.partition);
+        let reader = PartitionReader {
+            source: self.clone(),
+            queue,
+            current: None,
+            ready: VecDeque::new(),
+            left: self.fetch,
+            memory: MemoryConsumer::new("scan").register(args.context.memory_pool()),
+            metrics: PartitionMetrics {
+                bytes: count("bytes_fetched"),
+                row_groups: count("row_groups_read"),
+                row_groups_all_deleted: count("row_groups_all_deleted"),
+                deleted_by_position: count("rows_deleted_by_position"),
+                deleted_by_key: count("rows_deleted_by_key"),
+            },
+        };
+        let table = self.table.clone();
+        let stream = futures::stream::try_unfold(
+            reader,
+            |mut reader| async move { Ok(reader.next().await?.map(|batch| (batch, reader))) },
+        )
+        .map_err(move |e: Error| DataFusionError::External(Box::new(e.with("table", &table))));
+        Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), stream)))
+    }
+
+    fn create_sibling_state(&self, _config: &ConfigOptions) -> Option<Arc<dyn Any + Send + Sync>> {
+        Some(Arc::new(WorkQueue::new(&self.plan.tasks)))
+    }
+
+    fn fmt_as(&self, _t: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tasks = &self.plan.tasks;
+        let with = |test: fn(&FileScanTask) -> bool| tasks.iter().filter(|t| test(t)).count();
+        write!(
+            f,
+            "table={}, files={}, with_deletion_vector={}, with_position_deletes={}, with_equality_deletes={}",
+            self.table,
+            tasks.len(),
+            with(|t| t.deletes.vector.is_some()),
+            with(|t| !t.deletes.positions.is_empty()),
+            with(|t| !t.deletes.equality.is_empty()),
+        )?;
+        self.fetch.map_or(Ok(()), |fetch| write!(f, ", fetch={fetch}"))
+    }
+
+    fn output_partitioning(&self) -> Partitioning {
+        Partitioning::UnknownPartitioning(self.partitions)
+    }
+
+    fn eq_properties(&self) -> EquivalenceProperties {
+        EquivalenceProperties::new(Arc::clone(&self.schema))
+    }
+
+    fn partition_statistics(&self, partition: Option<usize>) -> DfResult<Arc<Statistics>> {
+        let mut statistics = Statistics::new_unknown(&self.schema);
+        if partition.is_none() {
+            let live = |t: &Arc<FileScanTask>| {
+                t.record_count
+                    .saturating_sub(t.deletes.vector.as_ref().map_or(0, |v| v.cardinality))
+            };
+            let rows = self.plan.tasks.iter().map(live).fold(0, u64::saturating_add);
+            statistics.num_rows = Precision::Inexact(usize::try_from(rows).unwrap_or(usize::MAX));
+        }
+        Ok(Arc::new(statistics))
+    }
+
+    fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn DataSource>> {
+        Some(Arc::new(Self {
+            fetch: limit,
+            ..self.clone()
+        }))
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        self.fetch
+    }
+
+    fn metrics(&self) -> ExecutionPlanMetricsSet {
+        self.metrics.clone()
+    }
+
+    fn try_swapping_with_projection(&self, _projection: &ProjectionExprs) -> DfResult<Option<Arc<dyn DataSource>>> {
+        Ok(None)
+    }
+
+    fn apply_expressions(&self, _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> DfResult<TreeNodeRecursion>) -> DfResult<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+}

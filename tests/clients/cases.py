@@ -1,0 +1,152 @@
+"""The collection of tables by other writers: where it is, what a case holds, what may be refused.
+
+The collection stands beside the project (`../shared/cases`) or where `SANDUR_CASES` says. Its layout and
+the meaning of `expected.json` are written down in its `ORIGINS.md`.
+"""
+
+import dataclasses
+import functools
+import json
+import os
+import pathlib
+import re
+
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
+GOLDEN = PROJECT / "tests" / "golden"
+# What a stranger's clone does without; the number only feeds the line that says so.
+TABLES_IN_COLLECTION = 143
+PARQUET_FILES_IN_COLLECTION = 54
+
+
+def root():
+    """The collection's folder, or None where there is none."""
+    place = os.environ.get("SANDUR_CASES")
+    folder = pathlib.Path(place) if place else PROJECT.parent / "shared" / "cases"
+    return folder if (folder / "iceberg").is_dir() else None
+
+
+def missing_line():
+    """What to say where the collection is absent."""
+    place = os.environ.get("SANDUR_CASES") or "../shared/cases"
+    return (
+        f"{TABLES_IN_COLLECTION} tables and {PARQUET_FILES_IN_COLLECTION} Parquet files of other writers were not read: "
+        f"they would have to be in {place} (or where SANDUR_CASES says)"
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One table with what it must give."""
+
+    name: str
+    folder: pathlib.Path
+    doc: dict
+
+    @property
+    def expected(self):
+        return self.doc["expected"]
+
+    @property
+    def columns(self):
+        """Column names in the table's order, None where no engine could tell."""
+        return self.expected.get("columns") or [name for name, _ in self.expected.get("schema", [])] or None
+
+    @property
+    def uuid_columns(self):
+        return {name for name, kind in self.expected.get("schema", []) if "arrow.uuid" in kind}
+
+    @property
+    def metadata_file(self):
+        return self.folder / "table" / self.doc["metadata_file"]
+
+    @property
+    def path_map(self):
+        """(recorded prefix, real folder) pairs."""
+        return [
+            (recorded, str(self.folder / place) + "/")
+            for recorded, place in self.doc["path_prefixes"].items()
+        ]
+
+    @property
+    def ident(self):
+        return f'cases.default."{self.name}"'
+
+    def not_asked(self):
+        """What of this table the server need not read yet, as words that a refusal must name; empty: all is asked."""
+        features = set(self.doc["features"])
+        words = {word for feature, word in NOT_ASKED_TYPES.items() if feature in features}
+        live = self.doc.get("live_files")
+        if live is None:
+            words |= {word for feature, word in NOT_ASKED_FORMATS.items() if feature in features}
+        else:
+            words |= {key.rpartition("/")[2].lower() for key in live} & {"orc", "avro"}
+        return sorted(words)
+
+
+NOT_ASKED_TYPES = {
+    "variant": "variant",
+    "geometry": "geometry",
+    "geography": "geography",
+    "unknown-type": "unknown",
+    "timestamp_ns": "timestamp_ns",
+    "timestamptz_ns": "timestamptz_ns",
+}
+NOT_ASKED_FORMATS = {"orc": "orc", "orc-data": "orc", "avro-data": "avro", "avro-deletes": "avro", "orc-deletes": "orc"}
+
+# Files that break their own format; a reader may refuse them for good, naming the file.
+ALWAYS_REFUSABLE = {
+    "duckdb_legacy_bare_deletion_vector": "its deletion vector is a bare bitmap without length, magic and checksum",
+    "icebergjava_fixed_partition": "its manifests do not follow the Avro schema in their own header",
+}
+
+
+@functools.cache
+def load_all():
+    """All Iceberg cases by name: the collection's, or where it is absent those of `tests/golden`."""
+    folder = root()
+    found = (folder / "iceberg").glob("*/expected.json") if folder else GOLDEN.glob("**/expected.json")
+    out = []
+    for file in sorted(found):
+        out.append(Case(file.parent.name, file.parent.resolve(), json.loads(file.read_text("utf-8"))))
+    return out
+
+
+def by_name(name):
+    """One case, None where it is not there."""
+    return next((case for case in load_all() if case.name == name), None)
+
+
+KNOWN_DIFFERENCES = PROJECT / "tests" / "known-differences.md"
+
+
+@functools.cache
+def known_differences():
+    """Case names of `tests/known-differences.md`: each stands in a heading `## iceberg/<case>`."""
+    if not KNOWN_DIFFERENCES.is_file():
+        return frozenset()
+    text = KNOWN_DIFFERENCES.read_text("utf-8")
+    return frozenset(re.findall(r"^## iceberg/(\S+)\s*$", text, flags=re.MULTILINE))
+
+
+def toml_string(text):
+    """A TOML basic string; JSON's escapes are a subset of TOML's."""
+    return json.dumps(text, ensure_ascii=True)
+
+
+def catalog_toml(cases):
+    """The `[catalog.cases]` section that serves every case under its name."""
+    lines = ["[catalog.cases]", 'type = "tables"']
+    for case in cases:
+        lines += [
+            "",
+            "[[catalog.cases.table]]",
+            f"name = {toml_string('default.' + case.name)}",
+            'format = "iceberg"',
+            f"location = {toml_string(str(case.metadata_file))}",
+        ]
+        rules = ", ".join(
+            f"{{ from = {toml_string(recorded)}, to = {toml_string(real)} }}" for recorded, real in case.path_map
+        )
+        lines.append(f"path_map = [{rules}]")
+        lines.append("read_only = true")
+    return "\n".join(lines) + "\n"

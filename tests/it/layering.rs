@@ -1,0 +1,314 @@
+//! The order of the modules and the rules of a source file, checked on the text of the sources.
+//!
+//! A module uses modules of lower layers only. Inside a layer an edge must be listed in
+//! [`SAME_LAYER`]. Comments do not count; test code in `src` does.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The modules from the bottom up.
+const LAYERS: &[&[&str]] = &[
+    &["error", "config", "telemetry", "runtime", "bitmap"],
+    &["io", "cache"],
+    &["table"],
+    &["iceberg", "delta"],
+    &["catalog", "scan", "write"],
+    &["sql"],
+    &["cluster"],
+    &["server", "proto"],
+    &["cli", "main"],
+];
+
+/// Edges inside a layer that are wanted: (user, used).
+const SAME_LAYER: &[(&str, &str)] = &[
+    // every module returns the crate's error
+    ("config", "error"),
+    ("telemetry", "error"),
+    ("runtime", "error"),
+    ("bitmap", "error"),
+    ("telemetry", "config"),
+    ("runtime", "config"),
+    // reads go through the caches
+    ("cache", "io"),
+    ("io", "cache"),
+    // a catalog hands tables to the engine as scannable providers
+    ("catalog", "scan"),
+    // the service is generated code
+    ("server", "proto"),
+    ("main", "cli"),
+];
+
+/// Highest layer (index in [`LAYERS`]) that must not know the query engine.
+const LAST_LAYER_WITHOUT_ENGINE: usize = 3;
+
+/// Crates that only some modules name: (crate names, modules or files below `src` that may).
+const RESTRICTED: &[(&[&str], &[&str])] = &[
+    (&["object_store"], &["io"]),
+    (&["tonic", "arrow_flight"], &["server", "proto", "cli/sql"]),
+];
+
+const MAX_LINES: usize = 600;
+
+#[test]
+fn modules_use_lower_layers_only() {
+    let mut wrong = Vec::new();
+    for file in sources() {
+        let user = file.module();
+        for (line, used) in file.crate_modules() {
+            if used == user {
+                continue;
+            }
+            let allowed = match (layer(&user), layer(&used)) {
+                (Some(own), Some(other)) if own == other => SAME_LAYER.contains(&(user.as_str(), used.as_str())),
+                (Some(own), Some(other)) => other < own,
+                // `lib.rs` declares the modules and is in no layer
+                (None, _) => user == "lib",
+                (_, None) => false,
+            };
+            if !allowed {
+                wrong.push(format!("{}:{line}: {user} uses {used}", file.name));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "edges against the layers:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_module_has_a_layer() {
+    let missing: BTreeSet<String> = sources()
+        .iter()
+        .map(Source::module)
+        .filter(|m| m != "lib" && layer(m).is_none())
+        .collect();
+    assert!(missing.is_empty(), "modules without a layer: {missing:?}");
+}
+
+#[test]
+fn the_engine_is_unknown_to_the_formats() {
+    let mut wrong = Vec::new();
+    for file in sources() {
+        let below = layer(&file.module()).is_some_and(|l| l <= LAST_LAYER_WITHOUT_ENGINE);
+        if below {
+            wrong.extend(file.lines_naming(|word| word == "datafusion" || word.starts_with("datafusion_")));
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "datafusion below layer {}:\n{}",
+        LAST_LAYER_WITHOUT_ENGINE + 1,
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn protocol_and_store_crates_stay_in_their_modules() {
+    let mut wrong = Vec::new();
+    for file in sources() {
+        for (crates, places) in RESTRICTED {
+            let inside = places.iter().any(|place| {
+                let rest = file.name.strip_prefix("src/").and_then(|n| n.strip_prefix(place));
+                rest.is_some_and(|r| r.starts_with(['/', '.']))
+            });
+            if !inside {
+                wrong.extend(file.lines_naming(|word| crates.contains(&word)));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "named outside of their modules:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_source_opens_with_its_purpose() {
+    let bare: Vec<String> = sources()
+        .iter()
+        .filter(|f| !f.text.starts_with("//!"))
+        .map(|f| f.name.clone())
+        .collect();
+    assert!(bare.is_empty(), "no `//!` at the top of {bare:?}");
+}
+
+#[test]
+fn no_source_is_too_long() {
+    let long: Vec<String> = sources()
+        .iter()
+        .filter(|f| f.module() != "proto" && f.text.lines().count() > MAX_LINES)
+        .map(|f| format!("{} ({} lines)", f.name, f.text.lines().count()))
+        .collect();
+    assert!(long.is_empty(), "over {MAX_LINES} lines: {long:?}");
+}
+
+#[test]
+fn no_file_names_a_path_of_the_machine_it_was_made_on() {
+    // written in pieces, so that this file does not name them
+    let forbidden = [concat!("/ro", "ot/"), concat!("/wo", "rk/")];
+    let mut wrong = Vec::new();
+    for path in tracked_files() {
+        let Ok(bytes) = std::fs::read(root().join(&path)) else { continue };
+        for needle in forbidden {
+            if bytes.windows(needle.len()).any(|w| w == needle.as_bytes()) {
+                wrong.push(format!("{} names {needle}", path.display()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn layer(module: &str) -> Option<usize> {
+    LAYERS.iter().position(|modules| modules.contains(&module))
+}
+
+struct Source {
+    /// Path below the project, with slashes.
+    name: String,
+    text: String,
+}
+
+impl Source {
+    /// First path segment below `src`, without extension.
+    fn module(&self) -> String {
+        let below = self.name.strip_prefix("src/").unwrap_or(&self.name);
+        let first = below.split('/').next().unwrap_or(below);
+        first.trim_end_matches(".rs").to_owned()
+    }
+
+    /// (line number, text without comment)
+    fn code(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.text.lines().enumerate().map(|(i, line)| {
+            let code = match line.find("//") {
+                // not the slashes of a URL
+                Some(at) if !line[..at].ends_with(':') => &line[..at],
+                _ => line,
+            };
+            (i + 1, code)
+        })
+    }
+
+    /// Modules named as `crate::x`, or `sandur::x` in the binary, also in groups over several lines.
+    fn crate_modules(&self) -> Vec<(usize, String)> {
+        let mut found = Vec::new();
+        let mut group = None;
+        for (number, line) in self.code() {
+            let mut rest = line;
+            if group.is_some() {
+                take_group(rest, number, &mut group, &mut found);
+            }
+            while let Some((start, prefix)) = ["crate::", "sandur::"].iter().filter_map(|p| Some((rest.find(p)?, *p))).min() {
+                let own = prefix == "crate::" || self.name == "src/main.rs";
+                let whole_word = !rest[..start].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '$');
+                rest = &rest[start + prefix.len()..];
+                if !own || !whole_word {
+                    continue;
+                }
+                if let Some(inner) = rest.strip_prefix('{') {
+                    group = Some(0);
+                    take_group(inner, number, &mut group, &mut found);
+                } else {
+                    push_module(rest, number, &mut found);
+                }
+            }
+        }
+        found
+    }
+
+    fn lines_naming(&self, wanted: impl Fn(&str) -> bool) -> Vec<String> {
+        self.code()
+            .filter(|(_, line)| {
+                line.split("::")
+                    .zip(line.split("::").skip(1))
+                    .any(|(before, _)| wanted(last_word(before)))
+                    || line.trim_start().strip_prefix("use ").is_some_and(|u| wanted(first_word(u)))
+                    || line.trim_start().strip_prefix("pub use ").is_some_and(|u| wanted(first_word(u)))
+            })
+            .map(|(number, line)| format!("{}:{number}: {}", self.name, line.trim()))
+            .collect()
+    }
+}
+
+/// Reads `a::x, b::{c, d}, e}` of `use crate::{...}`; `depth` counts inner braces and is `None` behind the last.
+fn take_group(text: &str, number: usize, depth: &mut Option<usize>, found: &mut Vec<(usize, String)>) {
+    let mut at_start = true;
+    for (i, c) in text.char_indices() {
+        let Some(level) = *depth else { return };
+        match c {
+            '{' => *depth = Some(level + 1),
+            '}' => *depth = level.checked_sub(1),
+            ',' => at_start = true,
+            c if c.is_whitespace() => {}
+            _ => {
+                if at_start && level == 0 {
+                    push_module(&text[i..], number, found);
+                }
+                at_start = false;
+            }
+        }
+    }
+}
+
+fn push_module(text: &str, number: usize, found: &mut Vec<(usize, String)>) {
+    let word = first_word(text);
+    // macros and items at the crate root are no modules
+    if word.starts_with(|c: char| c.is_ascii_lowercase()) && word != "self" {
+        found.push((number, word.to_owned()));
+    }
+}
+
+fn first_word(text: &str) -> &str {
+    let text = text.trim_start();
+    let end = text.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(text.len());
+    &text[..end]
+}
+
+fn last_word(text: &str) -> &str {
+    let start = text
+        .rfind(|c: char| !(c.is_alphanumeric() || c == '_'))
+        .map_or(0, |i| i + text[i..].chars().next().map_or(1, char::len_utf8));
+    &text[start..]
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn sources() -> Vec<Source> {
+    let mut paths = Vec::new();
+    walk(&root().join("src"), &mut paths);
+    paths.sort();
+    paths
+        .into_iter()
+        .filter(|p| p.extension().is_some_and(|e| e == "rs"))
+        .map(|path| Source {
+            name: path.strip_prefix(root()).unwrap().to_str().unwrap().to_owned(),
+            text: std::fs::read_to_string(&path).unwrap(),
+        })
+        .collect()
+}
+
+/// Files under version control; where there is no repository, everything but build output.
+fn tracked_files() -> Vec<PathBuf> {
+    let listed = Command::new("git").args(["ls-files", "-z"]).current_dir(root()).output();
+    if let Ok(output) = listed
+        && output.status.success()
+        && !output.stdout.is_empty()
+    {
+        let names = output.stdout.split(|b| *b == 0).filter(|n| !n.is_empty());
+        return names.map(|n| PathBuf::from(String::from_utf8(n.to_vec()).unwrap())).collect();
+    }
+    let mut all = Vec::new();
+    walk(root(), &mut all);
+    let relative = all.iter().map(|p| p.strip_prefix(root()).unwrap().to_owned());
+    relative.filter(|p| !p.starts_with("target") && !p.starts_with(".git")).collect()
+}
+
+fn walk(dir: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            if !path.ends_with("target") && !path.ends_with(".git") {
+                walk(&path, found);
+            }
+        } else {
+            found.push(path);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The seam between tests and engine: SQL on one table, rows in canonical form.
+//!
+//! The table is served as `test.default.t` by a catalog of single tables, the way a configuration
+//! file would do it. A test process has one runtime, one set of caches and one decode pool, as a
+//! server has; each query has an engine of its own.
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use futures::TryStreamExt;
+use sandur::cache::Caches;
+use sandur::catalog::Catalogs;
+use sandur::config::{CatalogConfig, Config, TableConfig, TableFormat};
+use sandur::error::Result;
+use sandur::iceberg::TableLoader;
+use sandur::io::Storage;
+use sandur::runtime::DecodePool;
+use sandur::scan::ScanContext;
+use sandur::sql::{Defaults, Engine, from_datafusion};
+use serde_json::Value;
+
+use super::builder::TestTable;
+use super::canonical::Rows;
+use super::cases::Case;
+
+/// Where a table lies.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// Metadata file or folder.
+    pub location: String,
+    /// (recorded prefix, real prefix)
+    pub path_map: Vec<(String, String)>,
+}
+
+impl From<&TestTable> for Target {
+    fn from(table: &TestTable) -> Self {
+        Self::new(&table.metadata_file(), table.path_map())
+    }
+}
+
+impl From<&Case> for Target {
+    fn from(case: &Case) -> Self {
+        let location = case.metadata_file().unwrap_or_else(|| case.table_dir());
+        Self::new(&location, case.path_map())
+    }
+}
+
+impl Target {
+    fn new(location: &Path, path_map: Vec<(String, String)>) -> Self {
+        Self {
+            location: location.to_str().expect("paths are UTF-8").to_owned(),
+            path_map,
+        }
+    }
+}
+
+/// All rows of the table's current snapshot.
+pub fn rows(table: impl Into<Target>) -> Result<Vec<Vec<Value>>> {
+    Ok(query(table, "SELECT * FROM t")?.rows)
+}
+
+/// The rows of a query; the table is named `t`.
+pub fn query(table: impl Into<Target>, sql: &str) -> Result<Rows> {
+    let process = process();
+    process.runtime.block_on(process.query(&table.into(), sql))
+}
+
+/// What a server process has once.
+struct Process {
+    runtime: tokio::runtime::Runtime,
+    storage: Arc<Storage>,
+    loader: TableLoader,
+    scan: Arc<ScanContext>,
+}
+
+fn process() -> &'static Process {
+    static PROCESS: OnceLock<Process> = OnceLock::new();
+    PROCESS.get_or_init(|| {
+        let caches = Arc::new(Caches::new(64 << 20, 64 << 20));
+        let pool = Arc::new(DecodePool::new(2).expect("a pool"));
+        let storage = Arc::new(Storage::default());
+        Process {
+            runtime: tokio::runtime::Builder::new_multi_thread()
+                .worker_threads(2)
+                .enable_all()
+                .build()
+                .expect("a runtime"),
+            storage: Arc::clone(&storage),
+            loader: TableLoader::new(storage, Arc::clone(&caches), Arc::clone(&pool)),
+            scan: Arc::new(ScanContext::new(caches, pool)),
+        }
+    })
+}
+
+impl Process {
+    async fn query(&self, target: &Target, sql: &str) -> Result<Rows> {
+        let engine = self.engine(target).await?;
+        let defaults = Defaults {
+            catalog: Some("test".to_owned()),
+            schema: Some("default".to_owned()),
+        };
+        let planned = engine.plan(sql, &defaults).await?;
+        let stream = engine.run(&planned.statement, None).await?;
+        let schema = stream.schema();
+        assert_eq!(schema, planned.schema, "the stream has the schema that was planned");
+        let batches = stream.try_collect::<Vec<_>>().await.map_err(from_datafusion)?;
+        let names = schema.fields().iter().map(|f| f.name().clone()).collect();
+        Ok(Rows::from_batches(names, &batches))
+    }
+
+    async fn engine(&self, target: &Target) -> Result<Engine> {
+        let table = TableConfig {
+            name: "default.t".to_owned(),
+            format: TableFormat::Iceberg,
+            location: target.location.clone(),
+            path_map: target.path_map.clone(),
+            read_only: true,
+        };
+        let mut config = Config::default();
+        config.limits.memory = Some(256 << 20);
+        config
+            .catalogs
+            .insert("test".to_owned(), CatalogConfig::Tables { tables: vec![table] });
+        let catalogs = Catalogs::from_config(&config, &self.storage, Arc::new(self.loader.clone())).await?;
+        Engine::new(&config, Arc::new(catalogs), Arc::clone(&self.scan) as _)
+    }
+}
