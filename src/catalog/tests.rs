@@ -8,7 +8,7 @@ use super::*;
 use crate::config::{CatalogConfig, Config, TableConfig, TableFormat};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::Storage;
-use crate::table::{Table, TableIdent};
+use crate::table::{Table, TableIdent, TableLocation};
 
 /// Refuses to load, and remembers what it was asked for.
 #[derive(Debug, Default)]

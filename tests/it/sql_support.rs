@@ -172,7 +172,7 @@ impl Snapshot for MemorySnapshot {
             .collect()
     }
     async fn plan_scan(&self, _: &ScanRequest) -> Result<ScanPlan> {
-        Ok(ScanPlan::default())
+        Err(Error::internal("tables in memory have no files"))
     }
 }
 
