@@ -1,3 +1,5 @@
+//! Folders, single tables and locations as catalogs.
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
