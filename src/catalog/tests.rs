@@ -1,3 +1,5 @@
+//! Catalogs over folders and single tables, with a loader that only notes what it is asked for.
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};

@@ -1,3 +1,5 @@
+//! Configuration: every key, every error with its full key.
+
 use super::section::{Origins, Section};
 use super::{Config, Secret, absolute_location};
 

@@ -1,3 +1,5 @@
+//! What the `table` commands print.
+
 use std::sync::Arc;
 
 use super::command::split_name;
