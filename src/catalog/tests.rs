@@ -1,4 +1,4 @@
-//! Catalogs over folders and single tables, with a loader that only notes what it is asked for.
+//! Folders, single tables and locations as catalogs.
 
 use std::collections::BTreeMap;
 use std::path::Path;

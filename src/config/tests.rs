@@ -1,4 +1,4 @@
-//! Configuration: every key, every error with its full key.
+//! Secrets, sizes and paths; the whole configuration is tested in `tests/it/config.rs`.
 
 use super::section::{Origins, Section};
 use super::{Config, Secret, absolute_location};

@@ -172,12 +172,7 @@ impl Snapshot for MemorySnapshot {
             .collect()
     }
     async fn plan_scan(&self, _: &ScanRequest) -> Result<ScanPlan> {
-        let io = sandur::io::TableIo::new(Arc::default(), sandur::io::PathMap::default(), [])?;
-        Ok(ScanPlan {
-            tasks: Vec::new(),
-            io,
-            has_name_mapping: false,
-        })
+        Err(Error::internal("tables in memory are not scanned"))
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the `table` commands print.
+//! Counting deletes, names and layout.
 
 use std::sync::Arc;
 
