@@ -44,7 +44,8 @@ const LAST_LAYER_WITHOUT_ENGINE: usize = 3;
 
 /// Crates that only some modules name: (crate names, modules or files below `src` that may).
 const RESTRICTED: &[(&[&str], &[&str])] = &[
-    (&["object_store"], &["io"]),
+    // sql/session empties the registry that the engine brings
+    (&["object_store"], &["io", "sql/session"]),
     (&["tonic", "arrow_flight"], &["server", "proto", "cli/sql"]),
 ];
 

@@ -25,3 +25,4 @@ mod sql_names;
 mod sql_parameters;
 mod sql_run;
 mod sql_support;
+mod sql_tables;
