@@ -371,7 +371,7 @@ fn fixed_partition_values_with_a_length_in_front_are_read() {
     let dir = cases.join("iceberg").join(LENGTH_BEFORE_FIXED).join("table/metadata");
     let metadata = TableMetadata::from_bytes(&std::fs::read(dir.join("v5.metadata.json")).unwrap(), "v5").unwrap();
     let file = |location: &str| std::fs::read(dir.join(location.rsplit('/').next().unwrap())).unwrap();
-    let SnapshotManifests::List(list) = &metadata.current_snapshot().unwrap().manifests else {
+    let SnapshotManifests::List(list) = &metadata.current_snapshot().unwrap().unwrap().manifests else {
         panic!("no list")
     };
     let mut seen = Vec::new();
