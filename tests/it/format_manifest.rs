@@ -517,10 +517,11 @@ fn manifests_without_any_metadata_of_their_own_are_read() {
 }
 
 #[test]
-fn an_encrypted_manifest_list_is_no_avro_file() {
+fn an_encrypted_manifest_list_is_unsupported() {
     let Some(cases) = cases_dir() else { return };
     let bytes = std::fs::read(cases.join("format/manifest/iceberg-rust/manifest-list-v3-encrypted.avro")).unwrap();
     let error = read_manifest_list(&bytes, "manifest-list-v3-encrypted.avro").unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Corrupt);
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains("is encrypted"), "{error}");
     assert!(error.to_string().contains("manifest-list-v3-encrypted.avro"), "{error}");
 }
