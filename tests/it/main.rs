@@ -6,8 +6,12 @@
 mod support;
 
 mod cli;
+mod collection;
 mod config;
-mod domain;
+mod flight_metadata;
+mod flight_statements;
+mod flight_support;
+mod flight_transport;
 mod format_bitmap;
 mod format_manifest;
 mod format_metadata;
