@@ -1,3 +1,5 @@
+//! Folders, single tables and locations as catalogs.
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -8,7 +10,7 @@ use super::*;
 use crate::config::{CatalogConfig, Config, TableConfig, TableFormat};
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::Storage;
-use crate::table::{Table, TableIdent};
+use crate::table::{Table, TableIdent, TableLocation};
 
 /// Refuses to load, and remembers what it was asked for.
 #[derive(Debug, Default)]

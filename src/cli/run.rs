@@ -55,9 +55,10 @@ pub fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// A message for the person at stderr.
+/// A message for the person at stderr, on one line.
 pub(super) fn complain(message: &str) {
-    note(&format!("error: {message}"));
+    let lines: Vec<&str> = message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    note(&format!("error: {}", lines.join(" ")));
 }
 
 /// A line to stderr; a closed stderr is no reason to stop.

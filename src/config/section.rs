@@ -20,11 +20,13 @@ impl Origins {
     /// An error about the key `path`, with its origin as context.
     pub(super) fn error(&self, path: &str, message: String) -> Error {
         let error = Error::invalid(message);
-        // a variable that sets a whole table is the origin of the keys below it
-        let variable = self.env.iter().find(|(key, _)| {
-            path.strip_prefix(key.as_str())
+        // a variable may set the key itself, a table around it, or a key in it
+        let below = |inner: &str, outer: &str| {
+            inner
+                .strip_prefix(outer)
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-        });
+        };
+        let variable = self.env.iter().find(|(key, _)| below(path, key) || below(key, path));
         match (variable, &self.file) {
             (Some((_, variable)), _) => error.with("environment variable", variable),
             (None, Some(file)) => error.with("file", file),

@@ -1,3 +1,5 @@
+//! Secrets, sizes and paths; the whole configuration is tested in `tests/it/config.rs`.
+
 use super::section::{Origins, Section};
 use super::{Config, Secret, absolute_location};
 

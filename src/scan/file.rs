@@ -7,7 +7,9 @@ use bytes::Bytes;
 use parquet::DecodeResult;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::basic::Type as PhysicalType;
-use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataPushDecoder};
+use parquet::file::metadata::{
+    PageIndexPolicy, ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataPushDecoder, ParquetStatisticsPolicy,
+};
 
 use crate::cache::{CacheKey, CacheKind, Caches};
 use crate::error::{Error, Result, ResultExt};
@@ -37,7 +39,13 @@ async fn load(io: &TableIo, location: &str) -> Result<ArrowReaderMetadata> {
     if size < 12 {
         return Err(Error::corrupt(format!("not a parquet file: it has {size} bytes")));
     }
-    let mut decoder = ParquetMetaDataPushDecoder::try_new(size)?.with_page_index_policy(PageIndexPolicy::Skip);
+    // Statistics of sizes and encodings are of no use here, and some writers encode them wrongly.
+    let options = ParquetMetaDataOptions::new()
+        .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll)
+        .with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll);
+    let mut decoder = ParquetMetaDataPushDecoder::try_new(size)?
+        .with_page_index_policy(PageIndexPolicy::Skip)
+        .with_metadata_options(Some(Arc::new(options)));
     let start = size - size.min(FOOTER_GUESS);
     let tail = io.read_ranges(location, FileKind::Footer, &[start..size]).await?;
     push(&mut decoder, vec![start..size], tail)?;

@@ -13,6 +13,7 @@ use crate::error::{Error, ErrorKind};
 const MAX_TEXT: usize = 4096;
 
 /// Our error for an engine's error.
+#[expect(clippy::needless_pass_by_value, reason = "it is what map_err passes")]
 pub fn from_datafusion(error: DataFusionError) -> Error {
     match own(&error) {
         Some(own) => own.share(),
@@ -68,7 +69,20 @@ fn foreign(error: &DataFusionError) -> Error {
             text = rest.to_owned();
         }
     }
-    Error::new(kind, shorten(&text, MAX_TEXT))
+    Error::new(kind, shorten(&one_sentence(&text), MAX_TEXT))
+}
+
+/// One line that begins like our own messages: lower case, unless the word is in capitals.
+fn one_sentence(text: &str) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut chars = line.chars();
+    match (chars.next(), chars.next()) {
+        (Some(first), Some(second)) if second.is_lowercase() || second.is_whitespace() => {
+            let rest = line.get(first.len_utf8()..).unwrap_or_default();
+            format!("{}{rest}", first.to_lowercase())
+        }
+        _ => line,
+    }
 }
 
 fn kind(error: &DataFusionError) -> ErrorKind {
@@ -163,6 +177,8 @@ mod tests {
         assert_eq!(kind(DataFusionError::Internal("x".into())), ErrorKind::Internal);
         let overflow = arrow::error::ArrowError::ArithmeticOverflow("x".into());
         assert_eq!(kind(overflow.into()), ErrorKind::InvalidInput);
+        let two_lines = from_datafusion(DataFusionError::Plan("No field named x.\nValid fields are y.".into()));
+        assert_eq!(two_lines.message(), "no field named x. Valid fields are y.");
         let long = from_datafusion(DataFusionError::Plan("ü".repeat(10_000)));
         assert!(long.message().len() < 5000);
     }

@@ -5,10 +5,12 @@
 
 use std::ops::ControlFlow;
 
+use datafusion::common::format::{ExplainFormat, ExplainStatementOptions};
+use datafusion::sql::parser::{ExplainStatement, Statement as EngineStatement};
 use datafusion::sql::sqlparser::ast::{
-    DescribeAlias, Expr, FunctionArguments, ObjectName, OrderByKind, Query, Select, SetExpr, ShowStatementFilter,
-    ShowStatementFilterPosition, ShowStatementIn, ShowStatementInParentType, ShowStatementOptions, Statement as Ast, TableAlias,
-    TableFactor, UtilityOption, Value, ValueWithSpan, Visit, Visitor,
+    AnalyzeFormat, AnalyzeFormatKind, DescribeAlias, Expr, FunctionArguments, ObjectName, OrderByKind, Query, Select, SetExpr,
+    ShowStatementFilter, ShowStatementFilterPosition, ShowStatementIn, ShowStatementInParentType, ShowStatementOptions, Statement as Ast,
+    TableAlias, TableFactor, UtilityOption, Value, ValueWithSpan, Visit, Visitor,
 };
 
 use super::source::{refused, time_travel_not_built};
@@ -19,7 +21,7 @@ use crate::error::{Error, Result};
 pub(super) enum Request {
     /// A query, or EXPLAIN of one.
     Query(Box<Ast>),
-    Show(Show),
+    Show(Box<Show>),
 }
 
 /// Listings.
@@ -61,7 +63,7 @@ pub(super) fn admit(statement: Ast) -> Result<Request> {
             hive_format: None,
             table_name,
             ..
-        } => Ok(Request::Show(Show::Describe { table: table_name })),
+        } => Ok(show(Show::Describe { table: table_name })),
         Ast::ExplainTable { hive_format: Some(_), .. } => {
             Err(Error::unsupported("DESCRIBE EXTENDED and DESCRIBE FORMATTED are not built yet"))
         }
@@ -69,18 +71,18 @@ pub(super) fn admit(statement: Ast) -> Result<Request> {
         Ast::ShowCatalogs { show_options, .. } | Ast::ShowDatabases { show_options, .. } => {
             let (within, filter) = listing(show_options, None)?;
             match within {
-                None => Ok(Request::Show(Show::Catalogs { filter })),
+                None => Ok(show(Show::Catalogs { filter })),
                 Some(_) => Err(Error::invalid("SHOW CATALOGS takes no FROM")),
             }
         }
         Ast::ShowSchemas { show_options, .. } => {
-            let (within, filter) = listing(show_options, Some(ShowStatementInParentType::Database))?;
+            let (within, filter) = listing(show_options, Some(&ShowStatementInParentType::Database))?;
             let catalog = match parts(within)?.as_slice() {
                 [] => None,
                 [catalog] => Some(catalog.clone()),
                 _ => return Err(Error::invalid("SHOW SCHEMAS FROM takes the name of a catalog")),
             };
-            Ok(Request::Show(Show::Schemas { catalog, filter }))
+            Ok(show(Show::Schemas { catalog, filter }))
         }
         Ast::ShowTables {
             extended: false,
@@ -88,19 +90,19 @@ pub(super) fn admit(statement: Ast) -> Result<Request> {
             show_options,
             ..
         } => {
-            let (within, filter) = listing(show_options, Some(ShowStatementInParentType::Schema))?;
+            let (within, filter) = listing(show_options, Some(&ShowStatementInParentType::Schema))?;
             let within = parts(within)?;
             if within.len() > 2 {
                 return Err(Error::invalid("SHOW TABLES FROM takes the name of a schema"));
             }
-            Ok(Request::Show(Show::Tables { within, filter }))
+            Ok(show(Show::Tables { within, filter }))
         }
         Ast::ShowColumns {
             extended: false,
             show_options,
             ..
-        } => match listing(show_options, Some(ShowStatementInParentType::Table))? {
-            (Some(table), filter) => Ok(Request::Show(Show::Columns { table, filter })),
+        } => match listing(show_options, Some(&ShowStatementInParentType::Table))? {
+            (Some(table), filter) => Ok(show(Show::Columns { table, filter })),
             (None, _) => Err(Error::invalid("SHOW COLUMNS needs FROM and a table's name")),
         },
         Ast::ShowCreate { .. } => Err(Error::unsupported("SHOW CREATE is not built yet")),
@@ -113,6 +115,10 @@ pub(super) fn admit(statement: Ast) -> Result<Request> {
             Err(refused(&first_word(&text)))
         }
     }
+}
+
+fn show(listing: Show) -> Request {
+    Request::Show(Box::new(listing))
 }
 
 fn first_word(text: &str) -> String {
@@ -164,6 +170,43 @@ fn explain(statement: Ast) -> Result<Request> {
     })))
 }
 
+/// A query or EXPLAIN as the planner takes it.
+pub(super) fn to_engine(statement: Ast) -> Result<EngineStatement> {
+    let Ast::Explain {
+        describe_alias: DescribeAlias::Explain,
+        analyze,
+        verbose,
+        statement,
+        format,
+        ..
+    } = statement
+    else {
+        return Ok(EngineStatement::Statement(Box::new(statement)));
+    };
+    let format = format.map(|kind| match kind {
+        AnalyzeFormatKind::Keyword(format) | AnalyzeFormatKind::Assignment(format) => format,
+    });
+    let format = match format {
+        None => None,
+        Some(AnalyzeFormat::TEXT | AnalyzeFormat::TRADITIONAL) => Some(ExplainFormat::Indent),
+        Some(AnalyzeFormat::TREE) => Some(ExplainFormat::Tree),
+        Some(AnalyzeFormat::JSON) => Some(ExplainFormat::PostgresJSON),
+        Some(AnalyzeFormat::GRAPHVIZ) => Some(ExplainFormat::Graphviz),
+    };
+    if analyze && format.is_some() {
+        return Err(Error::unsupported("EXPLAIN ANALYZE with FORMAT is not supported"));
+    }
+    Ok(EngineStatement::Explain(ExplainStatement {
+        options: ExplainStatementOptions {
+            analyze,
+            verbose,
+            format,
+            ..ExplainStatementOptions::default()
+        },
+        statement: Box::new(EngineStatement::Statement(statement)),
+    }))
+}
+
 fn is_on(option: &UtilityOption) -> Result<bool> {
     match option.arg.as_ref().map(|a| a.to_string().to_ascii_lowercase()).as_deref() {
         None | Some("true" | "on" | "1") => Ok(true),
@@ -175,7 +218,7 @@ fn is_on(option: &UtilityOption) -> Result<bool> {
 /// FROM and filter of a SHOW.
 fn listing(
     options: ShowStatementOptions,
-    parent: Option<ShowStatementInParentType>,
+    parent: Option<&ShowStatementInParentType>,
 ) -> Result<(Option<ObjectName>, Option<ShowStatementFilter>)> {
     let ShowStatementOptions {
         show_in,
@@ -192,7 +235,7 @@ fn listing(
         Some(ShowStatementIn {
             parent_type, parent_name, ..
         }) => {
-            if parent_type.is_some() && parent_type != parent {
+            if parent_type.is_some() && parent_type.as_ref() != parent {
                 return Err(Error::unsupported("SHOW takes FROM and a name only"));
             }
             Some(parent_name.ok_or_else(|| Error::invalid("SHOW .. FROM needs a name"))?)

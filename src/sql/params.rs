@@ -39,9 +39,15 @@ pub(super) fn declare(plan: &LogicalPlan, names: &[String], fallback: &DataType)
         let counts = matches!(node, LogicalPlan::Limit(_));
         node.apply_expressions(|expr| {
             expr.apply(|inner| {
-                if let Expr::Placeholder(Placeholder { id, field }) = inner {
-                    let known = field.as_ref().map(|f| f.data_type().clone()).filter(|t| *t != DataType::Null);
-                    if let Some(data_type) = known.or_else(|| counts.then_some(DataType::Int64)) {
+                let (placeholder, known) = match inner {
+                    Expr::Placeholder(placeholder) => (Some(placeholder), counts.then_some(DataType::Int64)),
+                    Expr::Cast(cast) => (as_placeholder(&cast.expr), Some(cast.field.data_type().clone())),
+                    Expr::TryCast(cast) => (as_placeholder(&cast.expr), Some(cast.field.data_type().clone())),
+                    _ => (None, None),
+                };
+                if let Some(Placeholder { id, field }) = placeholder {
+                    let stated = field.as_ref().map(|f| f.data_type().clone()).filter(|t| *t != DataType::Null);
+                    if let Some(data_type) = stated.or(known) {
                         found.entry(id.trim_start_matches('$').to_owned()).or_insert(data_type);
                     }
                 }
@@ -59,6 +65,13 @@ pub(super) fn declare(plan: &LogicalPlan, names: &[String], fallback: &DataType)
         }
     });
     Ok(declared.collect())
+}
+
+fn as_placeholder(expr: &Expr) -> Option<&Placeholder> {
+    match expr {
+        Expr::Placeholder(placeholder) => Some(placeholder),
+        _ => None,
+    }
 }
 
 /// The type that clients are told: one that every driver can bind (flight-sql.md).

@@ -7,16 +7,17 @@
 //! Invariants: a planner that does not end keeps its slot, so no more than the slots are ever
 //! stuck; dropping the pool does not block.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::Semaphore;
-use tokio::task::JoinHandle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::{AbortHandle, JoinHandle};
 
 use crate::error::{Error, ErrorKind, Result};
 
 /// Stack of each thread in bytes; only what is touched takes memory.
-const STACK: usize = 256 << 20;
+pub(super) const STACK: usize = 256 << 20;
 /// Longest time that planning may take.
 const PLANNING_LIMIT: Duration = Duration::from_secs(10);
 
@@ -24,14 +25,15 @@ const PLANNING_LIMIT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) struct Pool {
     runtime: Option<Runtime>,
-    planners: std::sync::Arc<Semaphore>,
+    planners: Arc<Semaphore>,
 }
 
 impl Pool {
-    /// With `threads` workers and as many planners.
-    pub(super) fn new(threads: usize) -> Result<Self> {
+    /// For `cores` cores, with as many planners. There are two threads more, so that a planner
+    /// that computes for long does not hold up running statements.
+    pub(super) fn new(cores: usize) -> Result<Self> {
         let runtime = Builder::new_multi_thread()
-            .worker_threads(threads)
+            .worker_threads(cores + 2)
             .thread_name("query")
             .thread_stack_size(STACK)
             .enable_all()
@@ -39,7 +41,7 @@ impl Pool {
             .map_err(|e| Error::internal("cannot start the query threads").with_source(e))?;
         Ok(Self {
             runtime: Some(runtime),
-            planners: std::sync::Arc::new(Semaphore::new(threads.max(2))),
+            planners: Arc::new(Semaphore::new(cores.max(2))),
         })
     }
 
@@ -56,29 +58,64 @@ impl Pool {
     ///
     /// Errors: `DeadlineExceeded` when it takes too long, `Internal` when it panics.
     pub(super) async fn plan<T: Send + 'static>(&self, step: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-        let slow = || {
-            Error::new(
-                ErrorKind::DeadlineExceeded,
-                format!("planning took longer than {} seconds", PLANNING_LIMIT.as_secs()),
-            )
-        };
-        let work = async {
-            let slot = std::sync::Arc::clone(&self.planners).acquire_owned().await;
-            let slot = slot.map_err(|e| Error::internal("the planners have ended").with_source(e))?;
-            let runtime = self
-                .runtime
-                .as_ref()
-                .ok_or_else(|| Error::internal("the query threads have ended"))?;
+        within_limit(async {
+            let slot = self.slot().await?;
+            let runtime = self.runtime.as_ref().ok_or_else(ended)?;
             let running = runtime.spawn_blocking(move || {
                 let result = step();
                 drop(slot);
                 result
             });
-            running
-                .await
-                .map_err(|_| Error::internal("planning the statement failed unexpectedly"))?
-        };
-        tokio::time::timeout(PLANNING_LIMIT, work).await.map_err(|_| slow())?
+            running.await.map_err(|_| failed())?
+        })
+        .await
+    }
+
+    /// Runs one step of planning that also waits for I/O.
+    ///
+    /// Errors: as [`Self::plan`].
+    pub(super) async fn plan_async<T: Send + 'static>(&self, step: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+        within_limit(async {
+            let slot = self.slot().await?;
+            let running = self.spawn(async move {
+                let result = step.await;
+                drop(slot);
+                result
+            })?;
+            let _abort = Abort(running.abort_handle());
+            running.await.map_err(|_| failed())?
+        })
+        .await
+    }
+
+    async fn slot(&self) -> Result<OwnedSemaphorePermit> {
+        let slot = Arc::clone(&self.planners).acquire_owned().await;
+        slot.map_err(|_| ended())
+    }
+}
+
+async fn within_limit<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    let slow = |_| {
+        let seconds = PLANNING_LIMIT.as_secs();
+        Error::new(ErrorKind::DeadlineExceeded, format!("planning took longer than {seconds} seconds"))
+    };
+    tokio::time::timeout(PLANNING_LIMIT, work).await.map_err(slow)?
+}
+
+fn ended() -> Error {
+    Error::internal("the query threads have ended")
+}
+
+fn failed() -> Error {
+    Error::internal("planning the statement failed unexpectedly")
+}
+
+/// Ends a task when dropped.
+pub(super) struct Abort(pub(super) AbortHandle);
+
+impl Drop for Abort {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 

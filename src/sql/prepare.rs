@@ -13,7 +13,7 @@ use datafusion::sql::sqlparser::tokenizer::TokenWithSpan;
 
 use super::engine::{Defaults, Pin, Statement};
 use super::errors::from_datafusion;
-use super::gate::{Request, Show, admit, name_parts};
+use super::gate::{Request, Show, admit, name_parts, to_engine};
 use super::names::{Names, TableMap, full_name};
 use super::output::{self, Renamed, SelectList};
 use super::params::{self, Declared};
@@ -66,8 +66,10 @@ fn read(sql: &str) -> Result<Reading> {
     let request = admit(statement)?;
     let relations = match &request {
         Request::Query(statement) => relations(statement)?,
-        Request::Show(Show::Columns { table, .. } | Show::Describe { table }) => vec![name_parts(table)?],
-        Request::Show(_) => Vec::new(),
+        Request::Show(listing) => match listing.as_ref() {
+            Show::Columns { table, .. } | Show::Describe { table } => vec![name_parts(table)?],
+            _ => Vec::new(),
+        },
     };
     Ok(Reading {
         tokens: source.tokens,
@@ -143,7 +145,7 @@ impl Planner {
         let stored = stored.chain(columns_schema.as_ref().map(|schema| (&columns_ident, schema)));
         let mut spelling = Spelling::new(stored);
         let mut tokens = reading.tokens;
-        spelling.apply(&mut tokens)?;
+        let doubt = spelling.apply(&mut tokens);
 
         let (catalog, schema) = (default_catalog.as_deref().unwrap_or_default(), default_schema.as_str());
         let defaults = [spelling.of(catalog), spelling.of(schema)];
@@ -169,7 +171,9 @@ impl Planner {
                 ..ParserOptions::new()
             },
         );
-        let plan = sql_to_rel.sql_statement_to_plan(*ast).map_err(from_datafusion)?;
+        let plan = sql_to_rel
+            .statement_to_plan(to_engine(*ast)?)
+            .map_err(|e| doubt.unwrap_or_else(|| from_datafusion(e)))?;
         let read_only = SQLOptions::new()
             .with_allow_ddl(false)
             .with_allow_dml(false)

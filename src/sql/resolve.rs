@@ -137,9 +137,10 @@ impl Resolver<'_> {
         };
         let pin = pins.iter().find(|p| p.table == *ident);
         let pin = pin.ok_or_else(|| Error::internal("a pinned table is missing").with("table", ident))?;
+        // The newest snapshot of that metadata file is what was planned. It is not asked for by
+        // its id: by id a snapshot has the schema it was written with.
         let table = self.catalogs.table_at(ident, &pin.metadata_location).await?;
-        let at = pin.snapshot_id.map_or(AsOf::Latest, AsOf::Version);
-        let snapshot = table.snapshot(&at).await?;
+        let snapshot = table.snapshot(&AsOf::Latest).await?;
         if snapshot.id() != pin.snapshot_id {
             return Err(Error::not_found("the snapshot that the statement was planned with is gone").with("table", ident));
         }

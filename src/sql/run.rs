@@ -18,12 +18,11 @@ use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::execute_stream;
 use futures::{Stream, StreamExt};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
-use tokio::task::AbortHandle;
 
 use super::errors::{from_datafusion, to_datafusion};
 use super::output::conform;
 use super::params::Values;
-use super::pool::Pool;
+use super::pool::{Abort, Pool};
 use super::prepare::Prepared;
 use crate::error::{Error, Result};
 
@@ -133,18 +132,14 @@ impl Execution {
             optimizer.optimize(&plan).map_err(from_datafusion)
         });
         let optimized = optimized.await?;
-        let physical = state.query_planner().create_physical_plan(&optimized, state.as_ref());
-        let physical = physical.await.map_err(from_datafusion)?;
+        let session = Arc::clone(&state);
+        let physical = self.pool.plan_async(async move {
+            let planner = Arc::clone(session.query_planner());
+            let planned = planner.create_physical_plan(&optimized, session.as_ref()).await;
+            planned.map_err(from_datafusion)
+        });
+        let physical = physical.await?;
         execute_stream(physical, state.task_ctx()).map_err(from_datafusion)
-    }
-}
-
-/// Ends a task when dropped.
-struct Abort(AbortHandle);
-
-impl Drop for Abort {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }
 

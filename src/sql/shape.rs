@@ -9,14 +9,20 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Query, Select, SetExpr, Statement as Ast, TableFactor, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, Query, Select, SetExpr, Statement as Ast, TableFactor, Value, VisitMut, VisitorMut,
+};
 
 use crate::error::{Error, Result};
 
 /// Deepest expression, operator chains counted.
 const MAX_DEPTH: usize = 200;
-/// Most operands of one chain of AND or OR.
+/// Most operands of one chain of OR or `||`.
 const MAX_CHAIN: usize = 2_000;
+/// Most operands of one chain of AND: the planner compares each with each, at their depth.
+const MAX_CONJUNCTION: usize = 500;
+/// Deepest nesting of subqueries in expressions: planning takes twice as long for each level.
+const MAX_SUBQUERIES: usize = 12;
 /// Most expressions in a statement.
 const MAX_NODES: usize = 100_000;
 /// Most branches of one UNION, INTERSECT, EXCEPT chain.
@@ -34,7 +40,11 @@ const MAX_PIPES: usize = 64;
 ///
 /// Errors: `InvalidInput` naming the bound.
 pub(super) fn reshape(statement: &mut Ast) -> Result<()> {
-    let mut shaper = Shaper { depth: 0, nodes: 0 };
+    let mut shaper = Shaper {
+        depth: 0,
+        nodes: 0,
+        subqueries: 0,
+    };
     match VisitMut::visit(statement, &mut shaper) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
@@ -44,6 +54,14 @@ pub(super) fn reshape(statement: &mut Ast) -> Result<()> {
 struct Shaper {
     depth: usize,
     nodes: usize,
+    subqueries: usize,
+}
+
+fn is_subquery(expr: &Expr) -> bool {
+    matches!(
+        expr,
+        Expr::InSubquery { .. } | Expr::Exists { .. } | Expr::Subquery(_) | Expr::AnyOp { .. } | Expr::AllOp { .. }
+    )
 }
 
 fn beyond(what: &str, limit: usize) -> ControlFlow<Error> {
@@ -108,10 +126,19 @@ impl VisitorMut for Shaper {
         if self.nodes > MAX_NODES {
             return beyond("too many expressions", MAX_NODES);
         }
+        if is_subquery(expr) {
+            self.subqueries += 1;
+            if self.subqueries > MAX_SUBQUERIES {
+                return beyond("subqueries that are nested too deeply", MAX_SUBQUERIES);
+            }
+        }
         ControlFlow::Continue(())
     }
 
-    fn post_visit_expr(&mut self, _expr: &mut Expr) -> ControlFlow<Error> {
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        if is_subquery(expr) {
+            self.subqueries = self.subqueries.saturating_sub(1);
+        }
         self.depth = self.depth.saturating_sub(1);
         ControlFlow::Continue(())
     }
@@ -178,18 +205,17 @@ fn rebalance(expr: &mut Expr) -> ControlFlow<Error> {
         return ControlFlow::Continue(());
     };
     let chain = chain.clone();
+    // Walks from right to left, through parentheses around a part of the same chain.
     let mut operands = Vec::new();
-    let mut next = std::mem::replace(expr, placeholder());
-    loop {
+    let mut waiting = vec![std::mem::replace(expr, placeholder())];
+    while let Some(next) = waiting.pop() {
         match next {
             Expr::BinaryOp { left, op, right } if op == chain => {
-                operands.push(*right);
-                next = *left;
+                waiting.push(*left);
+                waiting.push(*right);
             }
-            first => {
-                operands.push(first);
-                break;
-            }
+            Expr::Nested(inner) if matches!(inner.as_ref(), Expr::BinaryOp { op, .. } if *op == chain) => waiting.push(*inner),
+            operand => operands.push(operand),
         }
     }
     operands.reverse();
@@ -200,10 +226,11 @@ fn rebalance(expr: &mut Expr) -> ControlFlow<Error> {
             _ => operands,
         };
     }
-    if operands.len() > MAX_CHAIN {
+    let limit = if chain == BinaryOperator::And { MAX_CONJUNCTION } else { MAX_CHAIN };
+    if operands.len() > limit {
         let count = operands.len();
         return ControlFlow::Break(Error::invalid(format!(
-            "the statement has a chain of {count} terms joined by {chain}, the limit is {MAX_CHAIN}: use an IN list or a VALUES table"
+            "the statement has a chain of {count} terms joined by {chain}, the limit is {limit}: use an IN list or a VALUES table"
         )));
     }
     *expr = balanced(operands, &chain);
@@ -235,38 +262,44 @@ fn balanced(mut operands: Vec<Expr>, op: &BinaryOperator) -> Expr {
 }
 
 /// `a = 1 OR a = 2` as `a IN (1, 2)`, and `a <> 1 AND a <> 2` as `a NOT IN (1, 2)`: the same in
-/// three-valued logic. Only neighbours are gathered, and only for a column and literals.
+/// three-valued logic. Only neighbours are gathered, only for one column, and only literals of
+/// one kind, since an IN list compares all of its entries in one type.
 fn gather(operands: Vec<Expr>, wanted: &BinaryOperator, negated: bool) -> Vec<Expr> {
     let mut out: Vec<Expr> = Vec::with_capacity(operands.len());
+    // True while the last of `out` is a list made here.
+    let mut made = false;
     for operand in operands {
-        let operand = match operand {
-            Expr::BinaryOp { left, op, right } if op == *wanted && is_column(&left) && is_literal(&right) => {
-                match out.last_mut() {
-                    Some(Expr::InList { expr, list, negated: n }) if *n == negated && expr == &left => {
-                        list.push(*right);
-                        continue;
-                    }
-                    Some(Expr::BinaryOp {
-                        left: before,
-                        op: before_op,
-                        right: first,
-                    }) if before_op == wanted && *before == left && is_literal(first) => {
-                        let first = std::mem::replace(first.as_mut(), placeholder());
-                        out.pop();
-                        out.push(Expr::InList {
-                            expr: left,
-                            list: vec![first, *right],
-                            negated,
-                        });
-                        continue;
-                    }
-                    _ => {}
-                }
-                Expr::BinaryOp { left, op, right }
-            }
-            other => other,
+        let Expr::BinaryOp { left, op, right } = operand else {
+            out.push(operand);
+            made = false;
+            continue;
         };
-        out.push(operand);
+        if op == *wanted && is_column(&left) && kind_of(&right).is_some() {
+            match out.last_mut() {
+                Some(Expr::InList { expr, list, .. }) if made && *expr == left && list.last().and_then(kind_of) == kind_of(&right) => {
+                    list.push(*right);
+                    continue;
+                }
+                Some(Expr::BinaryOp {
+                    left: before,
+                    op: before_op,
+                    right: first,
+                }) if before_op == wanted && *before == left && kind_of(first) == kind_of(&right) => {
+                    let first = std::mem::replace(first.as_mut(), placeholder());
+                    out.pop();
+                    out.push(Expr::InList {
+                        expr: left,
+                        list: vec![first, *right],
+                        negated,
+                    });
+                    made = true;
+                    continue;
+                }
+                _ => {}
+            }
+        }
+        out.push(Expr::BinaryOp { left, op, right });
+        made = false;
     }
     out
 }
@@ -275,8 +308,22 @@ fn is_column(expr: &Expr) -> bool {
     matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
 }
 
-fn is_literal(expr: &Expr) -> bool {
-    matches!(expr, Expr::Value(_))
+#[derive(PartialEq)]
+enum Kind {
+    /// A whole number that fits 64 bits.
+    Integer,
+    Text,
+}
+
+fn kind_of(expr: &Expr) -> Option<Kind> {
+    let Expr::Value(value) = expr else {
+        return None;
+    };
+    match &value.value {
+        Value::Number(digits, _) if digits.len() <= 18 && digits.bytes().all(|b| b.is_ascii_digit()) => Some(Kind::Integer),
+        Value::SingleQuotedString(_) => Some(Kind::Text),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -284,21 +331,31 @@ mod tests {
     use super::super::source::{parse, tokenize};
     use super::*;
 
+    /// On a thread with the stack that statements have.
     fn reshaped(sql: &str) -> Result<String> {
-        let mut statement = parse(&tokenize(sql)?.tokens)?;
-        reshape(&mut statement)?;
-        Ok(statement.to_string())
+        let sql = sql.to_owned();
+        let work = move || {
+            let mut statement = parse(&tokenize(&sql)?.tokens)?;
+            reshape(&mut statement)?;
+            Ok(statement.to_string())
+        };
+        let thread = std::thread::Builder::new().stack_size(super::super::pool::STACK);
+        thread.spawn(work).unwrap().join().unwrap()
     }
 
     #[test]
     fn equalities_become_in_lists() {
         assert_eq!(
-            reshaped("SELECT 1 WHERE a = 1 OR a = 2 OR a = NULL OR b = 3 OR b > 4").unwrap(),
-            "SELECT 1 WHERE a IN (1, 2, NULL) OR b = 3 OR b > 4"
+            reshaped("SELECT 1 WHERE a = 1 OR a = 2 OR (a = 3 OR b = 3) OR b > 4").unwrap(),
+            "SELECT 1 WHERE a IN (1, 2, 3) OR b = 3 OR b > 4"
         );
         assert_eq!(
             reshaped("SELECT 1 WHERE t.a <> 1 AND t.a <> 2 AND t.a <> 3").unwrap(),
             "SELECT 1 WHERE t.a NOT IN (1, 2, 3)"
+        );
+        assert_eq!(
+            reshaped("SELECT 1 WHERE a = '1' OR a = '2' OR a = 3 OR a = 4 OR a = 4.5 OR a = NULL OR a = $1").unwrap(),
+            "SELECT 1 WHERE a IN ('1', '2') OR a IN (3, 4) OR a = 4.5 OR a = NULL OR a = $1"
         );
         // different columns, other operators and computed values stay
         for same in [
@@ -306,6 +363,7 @@ mod tests {
             "SELECT 1 WHERE a = 1 OR a <> 2 OR a = 3",
             "SELECT 1 WHERE a = b OR a = c OR a = d",
             "SELECT 1 WHERE a = 1 AND a = 2 AND a = 3",
+            "SELECT 1 WHERE a IN ('x', 1) OR a = 2 OR b = 2",
         ] {
             assert_eq!(reshaped(same).unwrap(), same);
         }
@@ -314,7 +372,7 @@ mod tests {
     #[test]
     fn long_chains_are_shallow_or_refused() {
         let chain = |n: usize, term: &str, op: &str| format!("SELECT 1 WHERE {}", vec![term; n].join(op));
-        reshaped(&chain(2_000, "a > b", " AND ")).unwrap();
+        reshaped(&chain(500, "a > b", " AND ")).unwrap();
         reshaped(&chain(2_000, "a > 1", " OR ")).unwrap();
         reshaped(&chain(10_000, "a = 1", " OR ")).unwrap();
         for long in [

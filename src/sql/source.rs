@@ -53,6 +53,7 @@ pub(super) fn tokenize(sql: &str) -> Result<Source> {
     }
     let parameters = number_placeholders(&mut tokens)?;
     expand_table_command(&mut tokens);
+    drop_empty_arguments(&mut tokens);
     Ok(Source { tokens, parameters })
 }
 
@@ -170,8 +171,32 @@ fn expand_table_command(tokens: &mut Vec<TokenWithSpan>) {
     }
 }
 
+/// `current_catalog()` is `CURRENT_CATALOG`, which the parser takes without parentheses only.
+fn drop_empty_arguments(tokens: &mut Vec<TokenWithSpan>) {
+    let mut kept: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    for token in std::mem::take(tokens) {
+        let is_call = match (kept.as_slice(), &token.token) {
+            ([.., name, open], Token::RParen) if open.token == Token::LParen => {
+                matches!(&name.token, Token::Word(w) if w.keyword == Keyword::CURRENT_CATALOG)
+            }
+            _ => false,
+        };
+        if is_call {
+            kept.pop();
+        } else {
+            kept.push(token);
+        }
+    }
+    *tokens = kept;
+}
+
 /// The error for a statement that does not parse because it names a version of a table.
 fn time_travel(tokens: &[TokenWithSpan]) -> Option<Error> {
+    // `t @v1`, not `SELECT @v1`
+    let behind_a_name = |i: usize| match i.checked_sub(1).and_then(|before| tokens.get(before)).map(|t| &t.token) {
+        Some(Token::Word(word)) => word.quote_style.is_some() || !READS.contains(&word.keyword),
+        _ => false,
+    };
     let word = |i: usize| match tokens.get(i).map(|t| &t.token) {
         Some(Token::Word(Word {
             value, quote_style: None, ..
@@ -184,7 +209,7 @@ fn time_travel(tokens: &[TokenWithSpan]) -> Option<Error> {
     let found = (0..tokens.len()).any(|i| {
         let (a, b) = (word(i), word(i + 1));
         match a.as_str() {
-            "@" => true,
+            "@" => behind_a_name(i),
             "AT" | "BEFORE" => b == "(",
             "VERSION" | "SYSTEM_VERSION" | "TIMESTAMP" | "SYSTEM_TIME" => b == "AS" && word(i + 2) == "OF",
             "AS" => b == "OF" && matches!(word(i + 2).as_str(), "VERSION" | "TIMESTAMP"),

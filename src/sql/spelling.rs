@@ -115,8 +115,10 @@ impl Spelling {
     /// Spells the names of a statement. A name that no table has keeps the spelling it is
     /// given behind AS, else the one it has where it comes first.
     ///
-    /// Errors: `InvalidInput` for a name that could mean two that differ by case alone.
-    pub(super) fn apply(&mut self, tokens: &mut [TokenWithSpan]) -> Result<()> {
+    /// A word that could mean two names that differ by case alone stays as it is, since it may
+    /// well be a keyword or a function. If the statement turns out not to be valid, the returned
+    /// error says why.
+    pub(super) fn apply(&mut self, tokens: &mut [TokenWithSpan]) -> Option<Error> {
         let mut aliases: HashSet<String> = HashSet::new();
         for pair in tokens.windows(2) {
             if let [first, second] = pair
@@ -130,17 +132,16 @@ impl Spelling {
                 aliases.insert(alias.value.clone());
             }
         }
-        for at in 0..tokens.len() {
-            let called = matches!(tokens.get(at + 1).map(|t| &t.token), Some(Token::LParen));
-            let Some(Token::Word(word)) = tokens.get_mut(at).map(|t| &mut t.token) else {
+        let mut doubt = None;
+        for token in tokens {
+            let Token::Word(word) = &mut token.token else {
                 continue;
             };
             let class = self.classes.entry(fold(&word.value)).or_default();
             if class.split {
                 let known = class.stored.contains(&word.value) || aliases.contains(&word.value);
-                let may_be_no_name = word.quote_style.is_none() && (called || word.keyword != Keyword::NoKeyword);
-                if !known && !may_be_no_name {
-                    return Err(ambiguous(&word.value, &class.stored));
+                if !known && doubt.is_none() {
+                    doubt = Some(ambiguous(&word.value, &class.stored));
                 }
             } else if class.common.is_empty() {
                 word.value.clone_into(&mut class.common);
@@ -148,7 +149,7 @@ impl Spelling {
                 class.common.clone_into(&mut word.value);
             }
         }
-        Ok(())
+        doubt
     }
 
     /// The snapshot as the planner sees it, and for each renamed column its stored name.
@@ -239,8 +240,10 @@ mod tests {
         let idents: Vec<_> = tables.iter().map(|(n, _)| TableIdent::new("C", "s", *n)).collect();
         let mut spelling = Spelling::new(idents.iter().zip(tables.iter().map(|(_, s)| s)));
         let mut tokens = tokenize(sql)?.tokens;
-        spelling.apply(&mut tokens)?;
-        Ok(tokens.iter().map(|t| t.token.to_string()).collect::<Vec<_>>().join(" "))
+        match spelling.apply(&mut tokens) {
+            Some(doubt) => Err(doubt),
+            None => Ok(tokens.iter().map(|t| t.token.to_string()).collect::<Vec<_>>().join(" ")),
+        }
     }
 
     #[test]

@@ -88,11 +88,7 @@ fn errors_name_the_full_key_and_the_file() {
             "`catalog.a.uri`",
             "unknown key",
         ),
-        (
-            "[[catalog.a.table]]\nname = 's.t'\nformat = 'iceberg'\nlocation = '/t'\npartition = 1\n[catalog.a]\ntype = 'tables'",
-            "",
-            "TOML",
-        ),
+        ("[server]\nlisten = '127.0.0.1:1'\nlisten = '127.0.0.1:2'", "sandur.toml:3", "TOML"),
         (
             "[catalog.a]\ntype = 'tables'\n[[catalog.a.table]]\nname = 's.t'\nformat = 'iceberg'\nlocation = '/t'\nloc = 1",
             "`catalog.a.table[0].loc`",

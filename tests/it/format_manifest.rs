@@ -6,10 +6,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use apache_avro::types::Value;
-use sandur::error::ErrorKind;
-use sandur::iceberg::manifest::{EntryStatus, FileContent, Manifest, ManifestContent, ManifestFile, read_manifest_list};
-use sandur::iceberg::spec::{Literal, PartitionSpec, TableMetadata};
-use serde_json::{Value as Json, json};
+use sandur::iceberg::manifest::{FileContent, Manifest, ManifestContent, ManifestFile, read_manifest_list};
+use sandur::iceberg::spec::{Literal, PartitionSpec, SnapshotManifests, TableMetadata};
+use serde_json::Value as Json;
 
 /// Where the case collection lies: `SANDUR_CASES`, else beside the project. Without it the test
 /// is left out with one line, except in CI, where it fails.
@@ -307,12 +306,11 @@ fn is_v1(metadata: &HashMap<String, Vec<u8>>) -> bool {
     metadata.get("format-version").is_some_and(|v| v == b"1")
 }
 
-/// Counts of files compared and of files that only we can read.
+/// Counts of files compared.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Seen {
     lists: usize,
     manifests: usize,
-    only_ours: usize,
 }
 
 /// Reads all lists of a table and the manifests in them.
@@ -359,11 +357,41 @@ fn check_manifest(path: &Path, listed: &ManifestFile, metadata: &TableMetadata, 
             let spec = metadata.spec_by_id(listed.partition_spec_id.unwrap()).unwrap();
             assert_manifest(&ours, listed, spec, &rows, is_v1(&file), &name);
         }
-        None => {
-            println!("only ours: {name}");
-            seen.only_ours += 1;
+        None => panic!("{name}: the other reader fails"),
+    }
+}
+
+/// A table whose manifests hold fixed partition values with a length in front, against their
+/// Avro schema; readers that follow the schema fail or see other numbers of rows.
+const LENGTH_BEFORE_FIXED: &str = "icebergjava_fixed_partition";
+
+#[test]
+fn fixed_partition_values_with_a_length_in_front_are_read() {
+    let Some(cases) = cases_dir() else { return };
+    let dir = cases.join("iceberg").join(LENGTH_BEFORE_FIXED).join("table/metadata");
+    let metadata = TableMetadata::from_bytes(&std::fs::read(dir.join("v5.metadata.json")).unwrap(), "v5").unwrap();
+    let file = |location: &str| std::fs::read(dir.join(location.rsplit('/').next().unwrap())).unwrap();
+    let SnapshotManifests::List(list) = &metadata.current_snapshot().unwrap().manifests else {
+        panic!("no list")
+    };
+    let mut seen = Vec::new();
+    for listed in read_manifest_list(&file(list), list).unwrap() {
+        let manifest = Manifest::parse(&file(&listed.location), &listed, &metadata).unwrap();
+        for entry in manifest.live() {
+            seen.push((entry.content(), entry.partition()[0].clone(), entry.record_count()));
         }
     }
+    // Three data files of three rows, in each of which the row at position 1 is deleted.
+    let values = [
+        Some(Literal::Binary(vec![0, 0xff, 0x80])),
+        Some(Literal::Binary(b"abc".to_vec())),
+        None,
+    ];
+    for value in values {
+        assert!(seen.contains(&(FileContent::Data, value.clone(), 3)), "{seen:?}");
+        assert!(seen.contains(&(FileContent::PositionDeletes, value, 1)), "{seen:?}");
+    }
+    assert_eq!(seen.len(), 6);
 }
 
 #[test]
@@ -375,8 +403,8 @@ fn manifests_of_every_table_agree_with_another_reader() {
         .map(|e| e.unwrap().path())
         .collect();
     tables.sort();
-    for case in tables {
-        check_table(&case, &mut seen);
+    for case in tables.iter().filter(|case| !case.ends_with(LENGTH_BEFORE_FIXED)) {
+        check_table(case, &mut seen);
     }
     println!("{seen:?}");
     assert!(seen.lists > 400 && seen.manifests > 1000, "{seen:?}");

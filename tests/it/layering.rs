@@ -44,7 +44,8 @@ const LAST_LAYER_WITHOUT_ENGINE: usize = 3;
 
 /// Crates that only some modules name: (crate names, modules or files below `src` that may).
 const RESTRICTED: &[(&[&str], &[&str])] = &[
-    (&["object_store"], &["io"]),
+    // sql/session empties the registry that the engine brings
+    (&["object_store"], &["io", "sql/session"]),
     (&["tonic", "arrow_flight"], &["server", "proto", "cli/sql"]),
 ];
 
@@ -211,15 +212,26 @@ impl Source {
         found
     }
 
+    /// Lines with a path that starts with a wanted crate.
     fn lines_naming(&self, wanted: impl Fn(&str) -> bool) -> Vec<String> {
-        self.code()
-            .filter(|(_, line)| {
-                line.split("::")
-                    .zip(line.split("::").skip(1))
-                    .any(|(before, _)| wanted(last_word(before)))
-                    || line.trim_start().strip_prefix("use ").is_some_and(|u| wanted(first_word(u)))
-                    || line.trim_start().strip_prefix("pub use ").is_some_and(|u| wanted(first_word(u)))
+        let starts_path = |line: &str| {
+            line.match_indices("::").any(|(at, _)| {
+                let crate_name = last_word(&line[..at]);
+                let before = &line[..at - crate_name.len()];
+                // `other::tonic::x` names no crate, `::tonic::x` does
+                let inside = before
+                    .strip_suffix("::")
+                    .is_some_and(|b| !last_word(b).is_empty() || b.ends_with('>'));
+                !inside && wanted(crate_name)
             })
+        };
+        let imports = |line: &str| {
+            let line = line.trim_start();
+            let import = line.strip_prefix("use ").or_else(|| line.strip_prefix("pub use "));
+            import.is_some_and(|path| wanted(first_word(path)))
+        };
+        self.code()
+            .filter(|(_, line)| starts_path(line) || imports(line))
             .map(|(number, line)| format!("{}:{number}: {}", self.name, line.trim()))
             .collect()
     }

@@ -6,8 +6,8 @@
 mod support;
 
 mod cli;
+mod collection;
 mod config;
-mod domain;
 mod flight_metadata;
 mod flight_statements;
 mod flight_support;
@@ -25,3 +25,4 @@ mod sql_names;
 mod sql_parameters;
 mod sql_run;
 mod sql_support;
+mod sql_tables;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use arrow::array::{ArrayRef, RecordBatch};
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::datasource::{MemTable, TableProvider};
@@ -172,14 +172,16 @@ impl Snapshot for MemorySnapshot {
             .collect()
     }
     async fn plan_scan(&self, _: &ScanRequest) -> Result<ScanPlan> {
-        Err(Error::internal("tables in memory are not scanned"))
+        Err(Error::internal("tables in memory have no files"))
     }
 }
 
 /// A batch from names and arrays.
 pub fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
     let fields: Vec<_> = columns.iter().map(|(n, a)| Field::new(*n, a.data_type().clone(), true)).collect();
-    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns.into_iter().map(|(_, a)| a).collect()).unwrap()
+    let rows = RecordBatchOptions::new().with_row_count(Some(columns.first().map_or(0, |(_, a)| a.len())));
+    let arrays = columns.into_iter().map(|(_, a)| a).collect();
+    RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), arrays, &rows).unwrap()
 }
 
 /// An engine over catalogs.

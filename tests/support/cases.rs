@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::canonical::{Rows, sorted_lines};
+
 /// Tables in `iceberg/`, for the message when they are not there.
 const ICEBERG_CASES: usize = 143;
 /// Files in `format/`, for the message when they are not there.
@@ -82,14 +84,38 @@ impl Case {
     }
 
     /// Column names in table order with all rows; given where there are at most 200 rows.
-    pub fn rows(&self) -> Option<super::canonical::Rows> {
+    pub fn rows(&self) -> Option<Rows> {
         let expected = &self.json["expected"];
         let columns = expected["columns"].as_array()?;
         let rows = expected["rows"].as_array()?;
-        Some(super::canonical::Rows {
+        Some(Rows {
             columns: columns.iter().map(|c| c.as_str().expect("a column name").to_owned()).collect(),
             rows: rows.iter().map(|r| r.as_array().expect("a row").clone()).collect(),
         })
+    }
+
+    /// How rows differ from what is expected of the current snapshot: rows first, because their
+    /// difference can be read, then count and hash; `None` when they are right.
+    pub fn difference(&self, read: &Rows) -> Option<String> {
+        if let Some(expected) = self.rows() {
+            if read.columns != expected.columns {
+                return Some(format!("columns {:?} instead of {:?}", read.columns, expected.columns));
+            }
+            let (read, expected) = (sorted_lines(&read.rows), sorted_lines(&expected.rows));
+            let missing: Vec<_> = expected.iter().filter(|row| !read.contains(row)).collect();
+            let surplus: Vec<_> = read.iter().filter(|row| !expected.contains(row)).collect();
+            if read != expected {
+                return Some(format!("rows missing: {missing:#?}, rows too many: {surplus:#?}"));
+            }
+        }
+        match self.row_count() {
+            Some(count) if count != read.rows.len() as u64 => return Some(format!("{} rows instead of {count}", read.rows.len())),
+            _ => {}
+        }
+        match self.sha256() {
+            Some(hash) if hash != read.sha256() => Some("another hash of the rows".to_owned()),
+            _ => None,
+        }
     }
 
     /// Whether the case lists `feature`.

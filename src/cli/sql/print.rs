@@ -139,8 +139,8 @@ fn csv_text(batch: &RecordBatch) -> Result<RecordBatch> {
     let text = as_text(
         batch,
         false,
-        |formatter, column, row| {
-            if column.is_null(row) {
+        |formatter, null, row| {
+            if null {
                 return None;
             }
             match formatter.value(row).try_to_string() {
@@ -162,13 +162,16 @@ fn csv_text(batch: &RecordBatch) -> Result<RecordBatch> {
 fn as_text(
     batch: &RecordBatch,
     escape_names: bool,
-    mut text: impl FnMut(&ArrayFormatter<'_>, &ArrayRef, usize) -> Option<String>,
+    mut text: impl FnMut(&ArrayFormatter<'_>, bool, usize) -> Option<String>,
     options: &FormatOptions<'_>,
 ) -> Result<RecordBatch> {
     let mut columns: Vec<ArrayRef> = Vec::with_capacity(batch.num_columns());
     for column in batch.columns() {
         let formatter = ArrayFormatter::try_new(column, options)?;
-        let values: StringArray = (0..batch.num_rows()).map(|row| text(&formatter, column, row)).collect();
+        // of the values, which for some types are not the array's own nulls
+        let nulls = column.logical_nulls();
+        let null = |row| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+        let values: StringArray = (0..batch.num_rows()).map(|row| text(&formatter, null(row), row)).collect();
         columns.push(Arc::new(values));
     }
     let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
@@ -191,7 +194,7 @@ fn text_schema(schema: &Schema, escape: bool) -> SchemaRef {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{Int32Array, ListArray};
+    use arrow::array::{Int32Array, ListArray, NullArray};
     use arrow::datatypes::Int32Type;
 
     use super::*;
@@ -217,13 +220,23 @@ mod tests {
             .to_string();
         assert_eq!(
             text,
-            "+------+-----------------+-----------+\n\
-             | n    | evil\\u{1b}]0;   | list      |\n\
-             +------+-----------------+-----------+\n\
+            "+------+----------------+-----------+\n\
+             | n    | evil\\u{1b}]0;  | list      |\n\
+             +------+----------------+-----------+\n\
              | 7    | a\\u{1b}[2Jb\\nc | [1, NULL] |\n\
-             | NULL |                 | NULL      |\n\
-             +------+-----------------+-----------+"
+             | NULL |                | NULL      |\n\
+             +------+----------------+-----------+"
         );
+    }
+
+    #[test]
+    fn a_column_of_nulls_is_empty_in_csv() {
+        let batch = RecordBatch::try_from_iter([
+            ("a", Arc::new(Int32Array::from(vec![1])) as ArrayRef),
+            ("b", Arc::new(NullArray::new(1)) as ArrayRef),
+        ]);
+        let text = csv_text(&batch.unwrap()).unwrap();
+        assert!(text.column(0).is_valid(0) && text.column(1).is_null(0));
     }
 
     #[test]

@@ -1,3 +1,5 @@
+//! Counting deletes, names and layout.
+
 use std::sync::Arc;
 
 use super::command::split_name;

@@ -4,6 +4,7 @@
 //! Invariants: offsets fit `u32` (a manifest that needs more is refused); ids within one
 //! entry's statistics are strictly ascending, so a field is found by binary search.
 
+use super::entry::Flags;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Marks an absent value in an integer column. Not a legal value of any of these columns.
@@ -242,6 +243,16 @@ pub(super) struct Columns {
 }
 
 impl Columns {
+    /// Rows of existing, added and deleted files.
+    pub(super) fn rows_by_status(&self) -> [u64; 3] {
+        let mut rows = [0_u64; 3];
+        for (flags, count) in self.flags.iter().zip(&self.record_count) {
+            let slot = &mut rows[Flags::unpack(*flags).status as usize];
+            *slot = slot.saturating_add(*count);
+        }
+        rows
+    }
+
     pub(super) fn shrink(&mut self) {
         self.flags.shrink_to_fit();
         self.partition.shrink_to_fit();

@@ -34,14 +34,14 @@ impl Manifest {
     /// Errors: `Corrupt` naming the manifest for bytes that break the format, `Unsupported` for
     /// an unknown codec, format version or file format.
     pub fn parse(bytes: &[u8], list_entry: &ManifestFile, metadata: &TableMetadata) -> Result<Self> {
-        let source_type = |id| source_type(metadata, id);
+        let source_types = |id| source_types(metadata, id);
         let spec = |id: i32| {
             metadata
                 .spec_by_id(id)
                 .map(|spec| (**spec).clone())
                 .ok_or_else(|| Error::corrupt(format!("the table has no partition spec {id}")))
         };
-        parse(bytes, list_entry, spec, source_type).context("manifest", || &list_entry.location)
+        parse(bytes, list_entry, spec, source_types).context("manifest", || &list_entry.location)
     }
     /// Location of the manifest.
     pub fn location(&self) -> &str {
@@ -114,14 +114,14 @@ fn partition_memory(values: &PartitionValues) -> usize {
     size_of::<PartitionValues>() + size_of_val::<[_]>(values) + values.iter().map(heap).sum::<usize>()
 }
 
-/// The type of a column: that of today, or the last one of a dropped column.
-fn source_type(metadata: &TableMetadata, id: i32) -> Option<Type> {
+/// The types that a column has had: that of today, then those of older schemas from the newest on.
+fn source_types(metadata: &TableMetadata, id: i32) -> Vec<Type> {
     let current = metadata.schema_by_id(metadata.current_schema_id);
     let schemas = current.into_iter().chain(metadata.schemas.iter().rev());
     schemas
         .filter_map(|schema| schema.field_by_id(id))
         .map(|field| field.field_type.clone())
-        .next()
+        .collect()
 }
 
 /// The partition spec id that list and manifest agree on.
@@ -161,7 +161,7 @@ fn parse(
     bytes: &[u8],
     list_entry: &ManifestFile,
     spec: impl Fn(i32) -> Result<PartitionSpec>,
-    source_type: impl Fn(i32) -> Option<Type>,
+    source_types: impl Fn(i32) -> Vec<Type>,
 ) -> Result<Manifest> {
     let container = Container::open(bytes)?;
     check_content(&container, list_entry.content)?;
@@ -169,7 +169,7 @@ fn parse(
     let spec = spec(agreed_spec_id(&container, list_entry)?)?;
     let schema = container.schema()?;
     let plan = EntryPlan::compile(&schema, |presence, fields| {
-        PartitionPlan::compile(&schema, presence, fields, &spec, &source_type)
+        PartitionPlan::compile(&schema, presence, fields, &spec, &source_types)
     })?;
     let is_v1 = version == Some(1);
     let lacks_v2_fields = !V2_FIELDS.iter().any(|id| schema.contains_field(schema.root(), *id));
@@ -178,7 +178,7 @@ fn parse(
         decode(container.clone(), &schema, &plan, form, builder)
     };
     let built = if plan.has_fixed {
-        either_form(decode(FixedForm::Plain), decode(FixedForm::LengthFirst))?
+        either_form(decode(FixedForm::Plain), decode(FixedForm::LengthFirst), list_entry)?
     } else {
         decode(FixedForm::Plain)?
     };
@@ -194,17 +194,36 @@ fn parse(
 
 type Decoded = (Columns, Vec<PartitionValues>);
 
-/// The one of two readings that makes sense. Bytes that make sense both ways are refused unless
-/// both give the same partitions, as where all values are null.
-fn either_form(plain: Result<Decoded>, length_first: Result<Decoded>) -> Result<Decoded> {
+/// The one of two readings that makes sense. The wrong one can end at the same byte: what it
+/// takes for the end of a value starts a longer number of rows. So where both work, the row
+/// counts of the manifest list decide, and without them the manifest is refused.
+fn either_form(plain: Result<Decoded>, length_first: Result<Decoded>, list_entry: &ManifestFile) -> Result<Decoded> {
     match (plain, length_first) {
+        // No value was read, only nulls.
         (Ok(plain), Ok(other)) if plain.1 == other.1 => Ok(plain),
-        (Ok(_), Ok(_)) => Err(Error::corrupt(
-            "partition values of type fixed can be read in two ways; rewrite the manifests with another writer",
-        )),
+        (Ok(plain), Ok(other)) => match (has_listed_rows(&plain.0, list_entry), has_listed_rows(&other.0, list_entry)) {
+            (true, false) => Ok(plain),
+            (false, true) => Ok(other),
+            _ => Err(Error::corrupt(
+                "partition values of type fixed can be read in two ways; rewrite the manifests with another writer",
+            )),
+        },
         (Err(_), Ok(other)) => Ok(other),
         (plain, Err(_)) => plain,
     }
+}
+
+/// Whether the entries have the row counts of the manifest list, as far as it tells them.
+fn has_listed_rows(columns: &Columns, list_entry: &ManifestFile) -> bool {
+    let rows = columns.rows_by_status();
+    let listed = [
+        list_entry.existing_rows_count,
+        list_entry.added_rows_count,
+        list_entry.deleted_rows_count,
+    ];
+    rows.iter()
+        .zip(listed)
+        .all(|(rows, listed)| listed.is_none_or(|listed| listed == *rows))
 }
 
 fn decode(

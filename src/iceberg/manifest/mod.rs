@@ -7,6 +7,8 @@ mod list;
 mod manifest;
 mod partition;
 mod plan;
+#[cfg(test)]
+mod tests;
 
 pub use entry::{Counts, EntryRef, EntryStatus, FileContent, FileFormat};
 pub use list::{FieldSummary, ManifestContent, ManifestFile, read_manifest_list};

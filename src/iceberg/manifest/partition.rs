@@ -25,7 +25,8 @@ pub(super) enum FixedForm {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wire {
     Boolean,
-    Number,
+    Int,
+    Long,
     Float,
     Double,
     Text,
@@ -43,7 +44,6 @@ enum Step {
         presence: Presence,
         wire: Wire,
         logical: Option<Logical>,
-        is_int: bool,
         to: Option<PrimitiveType>,
     },
 }
@@ -56,33 +56,78 @@ pub(super) struct PartitionPlan {
     steps: Vec<Step>,
 }
 
-/// The type of a spec field's values; `None` where only the file can tell.
-fn result_type(transform: &Transform, source: Option<&Type>) -> Option<PrimitiveType> {
+/// The type of a spec field's values: the first one that the file's type is or promotes to,
+/// by the source column's types from the newest on; `None` where only the file can tell.
+///
+/// A column's type is not always a promotion of an older one: a replaced table takes the ids
+/// of its columns over by name.
+fn result_type(transform: &Transform, source_types: &[Type], wire: Wire, logical: Option<Logical>) -> Option<PrimitiveType> {
     match transform {
         Transform::Bucket(_) | Transform::Year | Transform::Month | Transform::Day | Transform::Hour => Some(PrimitiveType::Int),
         Transform::Void | Transform::Unknown(_) => None,
-        Transform::Identity | Transform::Truncate(_) => transform.result_type(source?),
+        Transform::Identity | Transform::Truncate(_) => {
+            let mut results = source_types.iter().filter_map(|source| transform.result_type(source));
+            results.find(|to| wire.promotes_to(logical, to))
+        }
+    }
+}
+
+impl Wire {
+    /// Whether values that lie like this can be read as `to`.
+    fn promotes_to(self, logical: Option<Logical>, to: &PrimitiveType) -> bool {
+        use PrimitiveType as P;
+        let is_timestamp = matches!(
+            logical,
+            Some(Logical::TimestampMillis { .. } | Logical::TimestampMicros { .. } | Logical::TimestampNanos { .. })
+        );
+        match (self, to) {
+            (Self::Boolean, P::Boolean) | (Self::Float, P::Float | P::Double) | (Self::Double, P::Double) => true,
+            (Self::Int | Self::Long, P::Int | P::Long) => logical.is_none(),
+            (Self::Int, P::Date) => matches!(logical, None | Some(Logical::Date)),
+            (Self::Int, P::Time) => logical == Some(Logical::TimeMillis),
+            (Self::Long, P::Time) => matches!(logical, None | Some(Logical::TimeMicros)),
+            (Self::Int, P::Timestamp | P::TimestampNs) => logical == Some(Logical::Date),
+            (Self::Long, P::Timestamp | P::TimestampNs | P::Timestamptz | P::TimestamptzNs) => is_timestamp || logical.is_none(),
+            (Self::Text, P::String) => true,
+            (Self::Text, P::Uuid) => logical == Some(Logical::Uuid),
+            (Self::Bytes, P::Binary | P::Geometry { .. } | P::Geography { .. } | P::Fixed(_) | P::String) => logical.is_none(),
+            (Self::Fixed { size, .. }, P::Fixed(length)) => logical.is_none() && size == *length as usize,
+            (Self::Fixed { .. }, P::Binary) => logical.is_none(),
+            (Self::Fixed { size: 16, .. }, P::Uuid) => matches!(logical, None | Some(Logical::Uuid)),
+            (Self::Bytes | Self::Fixed { .. }, P::Decimal { scale, .. }) => match logical {
+                Some(Logical::Decimal { scale: on_disk, .. }) => on_disk == u32::from(*scale),
+                other => other.is_none(),
+            },
+            _ => false,
+        }
     }
 }
 
 impl PartitionPlan {
-    /// Compiles the plan for the fields of a file's partition struct. `source_type` gives the
-    /// type of a table column.
+    /// Compiles the plan for the fields of a file's partition struct. `source_types` gives the
+    /// types that a table column has had, newest first.
     pub(super) fn compile(
         schema: &AvroSchema,
         presence: Presence,
         fields: &[Field],
         spec: &PartitionSpec,
-        source_type: impl Fn(i32) -> Option<Type>,
+        source_types: impl Fn(i32) -> Vec<Type>,
     ) -> Result<Self> {
         check_ids(fields)?;
         let mut steps = Vec::with_capacity(fields.len());
         for field in fields {
             let target = field.id.and_then(|id| spec.fields.iter().position(|f| f.field_id == id));
-            let optional = schema.optional(field.node).context("partition field", || &field.name)?;
+            let optional = match schema.optional(field.node) {
+                Err(_) if target.is_none() => {
+                    steps.push(Step::Skip(field.node));
+                    continue;
+                }
+                optional => optional.context("partition field", || &field.name)?,
+            };
             let wire = match optional.node.kind {
                 Kind::Boolean => Wire::Boolean,
-                Kind::Int | Kind::Long => Wire::Number,
+                Kind::Int => Wire::Int,
+                Kind::Long => Wire::Long,
                 Kind::Float => Wire::Float,
                 Kind::Double => Wire::Double,
                 Kind::String => Wire::Text,
@@ -105,14 +150,13 @@ impl PartitionPlan {
             };
             let to = target
                 .and_then(|at| spec.fields.get(at))
-                .and_then(|f| result_type(&f.transform, source_type(f.source_id).as_ref()));
+                .and_then(|f| result_type(&f.transform, &source_types(f.source_id), wire, optional.node.logical));
             steps.push(Step::Value {
                 target,
                 name: field.name.clone(),
                 presence: optional.presence,
                 wire,
                 logical: optional.node.logical,
-                is_int: optional.node.kind == Kind::Int,
                 to,
             });
         }
@@ -151,7 +195,6 @@ impl PartitionPlan {
                     presence,
                     wire,
                     logical,
-                    is_int,
                     to,
                 } => {
                     if !presence.read(cursor)? {
@@ -161,7 +204,7 @@ impl PartitionPlan {
                     if let Some(slot) = target.and_then(|at| out.get_mut(at)) {
                         let literal = match to {
                             Some(to) => raw.convert(*logical, to),
-                            None => raw.own_type(*logical, *is_int),
+                            None => raw.own_type(*logical, *wire),
                         };
                         *slot = Some(literal.context("partition field", || name)?);
                     }
@@ -187,7 +230,7 @@ impl<'a> Raw<'a> {
     fn read(wire: Wire, form: FixedForm, cursor: &mut Cursor<'a>) -> Result<Self> {
         Ok(match wire {
             Wire::Boolean => Self::Boolean(cursor.boolean()?),
-            Wire::Number => Self::Number(cursor.long()?),
+            Wire::Int | Wire::Long => Self::Number(cursor.long()?),
             Wire::Float => Self::Float(cursor.float()?),
             Wire::Double => Self::Double(cursor.double()?),
             Wire::Text => Self::Text(cursor.string()?),
@@ -207,13 +250,13 @@ impl<'a> Raw<'a> {
     }
 
     /// A literal of the file's own type.
-    fn own_type(self, logical: Option<Logical>, is_int: bool) -> Result<Literal> {
+    fn own_type(self, logical: Option<Logical>, wire: Wire) -> Result<Literal> {
         let to = match (self, logical) {
             (Self::Boolean(_), _) => PrimitiveType::Boolean,
             (Self::Number(_), Some(Logical::TimeMillis | Logical::TimeMicros)) => PrimitiveType::Time,
             (Self::Number(_), Some(Logical::TimestampMillis { .. } | Logical::TimestampMicros { .. })) => PrimitiveType::Timestamp,
             (Self::Number(_), Some(Logical::TimestampNanos { .. })) => PrimitiveType::TimestampNs,
-            (Self::Number(_), _) if is_int => PrimitiveType::Int,
+            (Self::Number(_), _) if wire == Wire::Int => PrimitiveType::Int,
             (Self::Number(_), _) => PrimitiveType::Long,
             (Self::Float(_), _) => PrimitiveType::Float,
             (Self::Double(_), _) => PrimitiveType::Double,
@@ -225,7 +268,7 @@ impl<'a> Raw<'a> {
         self.convert(logical, &to)
     }
 
-    /// A literal of type `to`, which is the value's type or one that it promotes to.
+    /// A literal of type `to`, which the file's type [promotes to](Wire::promotes_to).
     fn convert(self, logical: Option<Logical>, to: &PrimitiveType) -> Result<Literal> {
         use PrimitiveType as P;
         let literal = match (to, self) {
@@ -249,16 +292,8 @@ impl<'a> Raw<'a> {
             (P::Float, Self::Float(v)) => Some(Literal::Float(if v.is_nan() { f32::NAN } else { v })),
             (P::Double, Self::Double(v)) => Some(Literal::Double(if v.is_nan() { f64::NAN } else { v })),
             (P::Double, Self::Float(v)) => Some(Literal::Double(if v.is_nan() { f64::NAN } else { f64::from(v) })),
-            (P::Decimal { scale, .. }, Self::Bytes(v)) => {
-                if let Some(Logical::Decimal { scale: on_disk, .. }) = logical
-                    && on_disk != u32::from(*scale)
-                {
-                    return Err(Error::corrupt(format!("decimal of scale {on_disk} where {scale} is expected")));
-                }
-                return Literal::from_bytes(to, v);
-            }
+            (P::Decimal { .. } | P::String | P::Uuid, Self::Bytes(v)) => return Literal::from_bytes(to, v),
             (P::String, Self::Text(v)) => Some(Literal::String(v.to_owned())),
-            (P::String | P::Uuid, Self::Bytes(v)) => return Literal::from_bytes(to, v),
             (P::Uuid, Self::Text(v)) => uuid::Uuid::try_parse(v).ok().map(|uuid| Literal::Uuid(uuid.into_bytes())),
             (P::Fixed(size), Self::Bytes(v)) => (v.len() == *size as usize).then(|| Literal::Binary(v.to_vec())),
             (P::Binary | P::Geometry { .. } | P::Geography { .. }, Self::Bytes(v)) => Some(Literal::Binary(v.to_vec())),

@@ -90,14 +90,16 @@ fn collect(batches: &[RecordBatch], io: &TableIo) -> Result<ByFile> {
     let mut spelled: HashMap<String, String> = HashMap::new();
     for batch in batches {
         let (paths, positions) = (batch.column(0).as_string::<i32>(), batch.column(1).as_primitive::<Int64Type>());
-        if paths.null_count() > 0 || positions.null_count() > 0 {
-            return Err(Error::corrupt("a position delete file has a null path or position"));
-        }
         let mut row = 0;
         while row < batch.num_rows() {
+            // A row without path or position names no row of any file.
+            if paths.is_null(row) {
+                row += 1;
+                continue;
+            }
             let path = paths.value(row);
             let mut end = row + 1;
-            while end < batch.num_rows() && paths.value(end) == path {
+            while end < batch.num_rows() && paths.is_valid(end) && paths.value(end) == path {
                 end += 1;
             }
             let location = match spelled.get(path) {
@@ -109,7 +111,7 @@ fn collect(batches: &[RecordBatch], io: &TableIo) -> Result<ByFile> {
                 }
             };
             let set = sets.entry(location).or_default();
-            for index in row..end {
+            for index in (row..end).filter(|index| positions.is_valid(*index)) {
                 let position = u64::try_from(positions.value(index)).map_err(|_| {
                     Error::corrupt(format!(
                         "a position delete file has the negative position {}",

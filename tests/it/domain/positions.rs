@@ -144,7 +144,8 @@ fn a_delete_file_may_carry_the_deleted_rows() {
 }
 
 #[test]
-fn rows_without_path_or_position_are_refused() {
+fn rows_without_path_or_position_delete_nothing() {
+    // such rows exist: one engine wrote them for deletes of rows that were not there
     for deletes in [
         PositionDeletes::named("P").rows("F", [0]).null_path(1),
         PositionDeletes::named("P").rows("F", [0]).null_position("F"),
@@ -152,7 +153,7 @@ fn rows_without_path_or_position_are_refused() {
         let mut table = TableBuilder::temp(ids()).create();
         table.append(DataFile::named("F").rows(column(0..5)));
         table.delete_positions(deletes);
-        refuses(&table, ErrorKind::Corrupt, &["P-deletes.parquet"]);
+        shows(&table, column(1..5));
     }
 }
 
