@@ -1,7 +1,7 @@
 //! Values for the placeholders of a prepared statement: announcing, reading, keeping.
 //!
 //! Invariants: values go to the engine in the types they came in, since only the engine knows what
-//! a cast would lose; there is one column per placeholder and at least one row; compressed buffers
+//! a cast would lose; there is one column per placeholder; compressed buffers
 //! are refused before they are decoded, since their size is whatever the client says.
 //! Traps: flight-sql.md T4, T10, T11, T13.
 
@@ -41,7 +41,7 @@ pub(super) fn parameter_schema(parameters: &[Parameter]) -> Arc<Schema> {
     wire_schema(&Schema::new(fields), None)
 }
 
-/// Reads the batches of a DoPut into one. `None`: no columns, so nothing was bound.
+/// Reads the batches of a DoPut into one. `None`: no columns or no rows, so nothing was bound.
 pub(super) async fn read(data: impl Stream<Item = Result<FlightData>> + Send + 'static) -> Result<Option<RecordBatch>> {
     let data = data
         // The descriptor may come in a message without content.
@@ -62,7 +62,9 @@ pub(super) async fn read(data: impl Stream<Item = Result<FlightData>> + Send + '
         batches.push(batch);
     }
     match batches.first() {
-        Some(first) if first.num_columns() > 0 => Ok(Some(concat_batches(&first.schema(), &batches)?)),
+        Some(first) if first.num_columns() > 0 && batches.iter().any(|b| b.num_rows() > 0) => {
+            Ok(Some(concat_batches(&first.schema(), &batches)?))
+        }
         _ => Ok(None),
     }
 }
@@ -97,9 +99,6 @@ pub(super) fn check(parameters: &[Parameter], values: &RecordBatch) -> Result<()
             parameters.len(),
             values.num_columns()
         )));
-    }
-    if values.num_rows() == 0 {
-        return Err(Error::invalid("no row of parameter values was bound"));
     }
     Ok(())
 }
@@ -224,7 +223,6 @@ mod tests {
         let one = batch(vec![("a", Arc::new(StringArray::from(vec!["x", "y"])) as ArrayRef)]);
         assert!(check(&parameters, &one).is_ok());
         assert_eq!(check(&[], &one).unwrap_err().kind(), ErrorKind::InvalidInput);
-        assert_eq!(check(&parameters, &one.slice(0, 0)).unwrap_err().kind(), ErrorKind::InvalidInput);
     }
 
     #[tokio::test]
