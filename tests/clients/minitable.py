@@ -7,6 +7,7 @@ not repeated in the other.
 
 import json
 import pathlib
+import shutil
 import uuid
 
 import fastavro
@@ -148,31 +149,36 @@ MANIFEST_FILE = {
 def write_table(folder, schema, data_files=(), position_deletes=None):
     """Writes an unpartitioned v2 table of one snapshot and returns its metadata file.
 
-    `schema`: an Arrow schema. `data_files`: Parquet files, used where they are. `position_deletes`: pairs of
-    (data file, position), which get one delete file with a newer sequence number.
+    `schema`: an Arrow schema. `data_files`: Parquet files, copied below the table's folder, since a table may
+    not name files elsewhere. `position_deletes`: pairs of (one of `data_files`, position), which get one delete
+    file with a newer sequence number.
     """
     folder = pathlib.Path(folder)
     metadata = folder / "metadata"
     metadata.mkdir(parents=True)
+    data = folder / "data"
+    data.mkdir()
+    copies = {pathlib.Path(file): data / f"{at:05d}-{pathlib.Path(file).name}" for at, file in enumerate(data_files)}
+    for file, copy in copies.items():
+        shutil.copyfile(file, copy)
     counter = iter(range(1, 10_000))
     fields = [iceberg_field(field, lambda: next(counter)) for field in schema]
     last_column = next(counter) - 1
     table_schema = {"type": "struct", "schema-id": 0, "fields": fields}
 
     manifests = []
-    if data_files:
-        manifests.append(_write_manifest(metadata, table_schema, 0, 1, [pathlib.Path(f) for f in data_files]))
+    if copies:
+        manifests.append(_write_manifest(metadata, table_schema, 0, 1, list(copies.values())))
     if position_deletes:
-        file = folder / "data" / "deletes.parquet"
-        file.parent.mkdir(exist_ok=True)
-        _write_position_deletes(file, position_deletes)
+        file = data / "deletes.parquet"
+        _write_position_deletes(file, [(copies[pathlib.Path(path)], position) for path, position in position_deletes])
         manifests.append(_write_manifest(metadata, table_schema, 1, 2, [file]))
 
     doc = {
         "format-version": 2,
         "table-uuid": str(uuid.uuid5(uuid.NAMESPACE_URL, str(folder))),
         "location": str(folder),
-        "last-sequence-number": 2 if position_deletes else 1 if data_files else 0,
+        "last-sequence-number": 2 if position_deletes else 1 if copies else 0,
         "last-updated-ms": TIMESTAMP_MS,
         "last-column-id": last_column,
         "current-schema-id": 0,

@@ -24,6 +24,16 @@ NOT_OURS = [
     (r"\border by \w+ limit\b", "a LIMIT of rows that are compared in full elsewhere"),
 ]
 
+# Queries of one case that ask for something else than this table's rows by the standard's rules.
+NOT_COMPARABLE = {
+    ("duckdb_case_sensitive_names", r"\buser_id_1\b"): "user_id_1 is DuckDB's own name for the second of two alike columns",
+    ("impala_airports_parquet", r"\bdistinct country\b"): "published under a row filter of fine-grained access control",
+    ("duckdb_partition_double", r"\bpartition_col = 3\.14"): (
+        "DuckDB casts the literal to the column's FLOAT; compared as doubles, as the standard, Postgres and Spark do, "
+        "no row matches"
+    ),
+}
+
 
 def translate(case, entry):
     """(SQL, None), or (None, why the query is not put to the server)."""
@@ -33,6 +43,9 @@ def translate(case, entry):
         return None, "time travel is not built yet"
     for pattern, reason in NOT_OURS:
         if re.search(pattern, query, re.IGNORECASE):
+            return None, reason
+    for (name, pattern), reason in NOT_COMPARABLE.items():
+        if name == case.name and re.search(pattern, query, re.IGNORECASE):
             return None, reason
     version = SYSTEM_VERSION.search(query)
     if version:

@@ -44,6 +44,9 @@ def check_rows(case, table):
         field = table.schema.field(name)
         assert canonical.same_type(kind, field.type), f"column {name}: {field.type} instead of {kind}"
     rows = canonical.table_rows(table, case.uuid_columns)
+    if expected["status"] == "published_only" and "rows" in expected:
+        assert published.same_rows(expected["rows"], rows), rows[:20]
+        return
     if "rows" in expected:
         assert canonical.sorted_lines(rows) == canonical.sorted_lines(expected["rows"])
     if "sha256" in expected:
