@@ -59,11 +59,17 @@ TYPES = {
     "fix": "hex:61626364;null;",
     "dec": "-12.50;null;",
     "day": "1969-12-31;null;",
+    "tz": "1767225600000;null;",
 }
+
+# The driver 15.0.2 never frees the answer to bound values, and says so when the connection is closed.
+LEAK_OF_15 = "connection\tjava.sql.SQLException: Failed to clean up client resources."
 
 
 def test_queries(smoke):
     found, failures = smoke("queries")
+    if smoke.version == "15.0.2":
+        failures = [failure for failure in failures if failure != LEAK_OF_15]
     assert failures == []
     assert found["driver"].startswith(smoke.version)
     assert found["probe"] == "1;"
@@ -98,9 +104,25 @@ def test_metadata(smoke):
         assert found[keys] == ""
 
 
+# What Avatica, the library below both drivers, has left out: no server is asked.
+NOT_IN_THE_DRIVER = {
+    "get deletesAreDetected",
+    "get insertsAreDetected",
+    "get othersDeletesAreVisible",
+    "get othersInsertsAreVisible",
+    "get othersUpdatesAreVisible",
+    "get ownDeletesAreVisible",
+    "get ownInsertsAreVisible",
+    "get ownUpdatesAreVisible",
+    "get supportsResultSetHoldability",
+    "get updatesAreDetected",
+}
+
+
 def test_every_getter_of_the_metadata_answers(smoke):
     found, failures = smoke("getters")
-    assert failures == []
+    todo = {f"{name}\tjava.lang.RuntimeException: todo: implement this method" for name in NOT_IN_THE_DRIVER}
+    assert set(failures) - todo == set()
     assert len(found) > 100
     assert "sandur" in found["get getDatabaseProductName"].lower()
     assert found["get getIdentifierQuoteString"] == '"'

@@ -6,6 +6,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -24,7 +25,8 @@ def sample(name):
 def started(start_server, tmp_path_factory):
     """A server with the sample on a warehouse that was not there before."""
     warehouse = tmp_path_factory.mktemp("fresh") / "warehouse"
-    return start_server(["--sample", "--warehouse", str(warehouse)])
+    # The Python that runs these tests has the driver.
+    return start_server(["--sample", "--warehouse", str(warehouse)], env={"SANDUR_PYTHON": sys.executable})
 
 
 def pasted(server, mark):

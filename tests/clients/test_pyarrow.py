@@ -255,8 +255,9 @@ def test_listed_actions_are_those_that_answer(client):
 
 
 def test_exchange_is_unimplemented(client):
-    writer, reader = client.do_exchange(flight.FlightDescriptor.for_command(b"x"))
+    # The refusal may already be there when the call is made.
     with pytest.raises(pa.ArrowNotImplementedError):
+        writer, reader = client.do_exchange(flight.FlightDescriptor.for_command(b"x"))
         writer.done_writing()
         reader.read_all()
 

@@ -7,22 +7,27 @@ use std::path::{Path, PathBuf};
 /// Names the jars of sqlline and the driver, joined with `:`; set by who runs the server for others.
 const CLASSPATH_VARIABLE: &str = "SANDUR_JDBC_CLASSPATH";
 
+/// Names a Python that has the ADBC driver; set by who runs the server for others.
+const PYTHON_VARIABLE: &str = "SANDUR_PYTHON";
+
 /// Used when nothing says where the jars are.
 const CLASSPATH_PLACEHOLDER: &str = "/path/to/sqlline-1.12.0-jar-with-dependencies.jar:/path/to/flight-sql-jdbc-driver-18.3.0.jar";
 
 /// The lines for a server at `address`; `sql` has no quotes in it.
 pub(super) fn client_lines(address: SocketAddr, sql: &str) -> [String; 3] {
     let program = program_name(std::env::current_exe().ok(), std::env::var_os("PATH").as_deref());
-    let classpath = std::env::var(CLASSPATH_VARIABLE).ok().filter(|path| !path.is_empty());
-    lines(address, sql, &program, classpath.as_deref().unwrap_or(CLASSPATH_PLACEHOLDER))
+    let named = |variable| std::env::var(variable).ok().filter(|value| !value.is_empty());
+    let python = named(PYTHON_VARIABLE).unwrap_or_else(|| "python3".to_owned());
+    let classpath = named(CLASSPATH_VARIABLE).unwrap_or_else(|| CLASSPATH_PLACEHOLDER.to_owned());
+    lines(address, sql, &program, &python, &classpath)
 }
 
-fn lines(address: SocketAddr, sql: &str, program: &str, classpath: &str) -> [String; 3] {
-    let (program, classpath) = (shell_word(program), shell_word(classpath));
+fn lines(address: SocketAddr, sql: &str, program: &str, python: &str, classpath: &str) -> [String; 3] {
+    let (program, python, classpath) = (shell_word(program), shell_word(python), shell_word(classpath));
     [
         format!("{program} sql --url grpc://{address} -c '{sql}'"),
         format!(
-            "python3 -c \"import adbc_driver_flightsql.dbapi as flight_sql; c = flight_sql.connect('grpc://{address}', autocommit=True); \
+            "{python} -c \"import adbc_driver_flightsql.dbapi as flight_sql; c = flight_sql.connect('grpc://{address}', autocommit=True); \
              k = c.cursor(); k.execute('{sql}'); print(*k.fetchall(), sep=chr(10)); k.close(); c.close()\""
         ),
         format!(
@@ -64,10 +69,17 @@ mod tests {
 
     #[test]
     fn lines_can_be_pasted_as_they_are() {
-        let [shell, python, jdbc] = lines("127.0.0.1:99".parse().unwrap(), "SELECT 1", "/opt/my tools/sandur", "a.jar:b.jar");
+        let [shell, python, jdbc] = lines(
+            "127.0.0.1:99".parse().unwrap(),
+            "SELECT 1",
+            "/opt/my tools/sandur",
+            "/opt/venv/bin/python",
+            "a.jar:b.jar",
+        );
         assert_eq!(shell, "'/opt/my tools/sandur' sql --url grpc://127.0.0.1:99 -c 'SELECT 1'");
         assert!(
-            python.starts_with("python3 -c \"import adbc_driver_flightsql.dbapi") && python.contains("connect('grpc://127.0.0.1:99', ")
+            python.starts_with("/opt/venv/bin/python -c \"import adbc_driver_flightsql.dbapi")
+                && python.contains("connect('grpc://127.0.0.1:99', ")
         );
         assert!(python.contains("execute('SELECT 1')") && python.ends_with('"'));
         assert_eq!(
