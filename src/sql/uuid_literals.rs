@@ -65,7 +65,9 @@ fn is_uuid(expr: &Expr, schema: &DFSchema) -> bool {
 }
 
 fn literal(expr: Expr) -> DfResult<Expr> {
-    let Expr::Literal(ScalarValue::Utf8(Some(text)), _) = &expr else { return Ok(expr) };
+    let Expr::Literal(ScalarValue::Utf8(Some(text)), _) = &expr else {
+        return Ok(expr);
+    };
     let uuid = Uuid::try_parse(text)
         .map_err(|e| DataFusionError::External(Box::new(Error::invalid(format!("'{text}' is not a uuid")).with_source(e))))?;
     let bytes = ScalarValue::FixedSizeBinary(16, Some(uuid.as_bytes().to_vec()));
