@@ -173,6 +173,13 @@ impl PartitionReader {
             let rows = u64::try_from(group.num_rows()).map_err(|_| Error::corrupt("row group with a negative row count"))?;
             next = next.checked_add(rows).ok_or_else(|| Error::corrupt("row counts overflow"))?;
         }
+        if next != task.record_count {
+            // Positions would fall on other rows than those that were deleted.
+            let recorded = task.record_count;
+            return Err(Error::corrupt(format!(
+                "data file has {next} rows, its manifest entry says {recorded}"
+            )));
+        }
         Ok(OpenFile {
             task: Arc::clone(task),
             metadata,

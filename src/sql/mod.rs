@@ -4,6 +4,7 @@
 //! outside the catalogs; every table a statement names is resolved and pinned once, so a
 //! [`Statement`] run again reads the same snapshots.
 
+mod bounded;
 mod dialect;
 mod engine;
 mod errors;

@@ -12,6 +12,7 @@ use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::execution::{SessionStateDefaults, config::SessionConfig};
 
+use super::bounded::bounded;
 use super::errors::from_datafusion;
 use super::functions::WITHDRAWN;
 use super::types::ZONE;
@@ -26,6 +27,7 @@ const NAMED_CONSUMERS: usize = 5;
 pub(super) fn base_state(memory: u64, cores: usize) -> Result<SessionState> {
     let mut functions = SessionStateDefaults::default_scalar_functions();
     functions.retain(|f| !WITHDRAWN.contains(&f.name()));
+    let functions = functions.into_iter().map(bounded).collect();
     let state = SessionStateBuilder::new()
         .with_config(config(cores))
         .with_runtime_env(runtime_env(memory)?)

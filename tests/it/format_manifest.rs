@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use apache_avro::types::Value;
+use sandur::error::ErrorKind;
 use sandur::iceberg::manifest::{FileContent, Manifest, ManifestContent, ManifestFile, read_manifest_list};
 use sandur::iceberg::spec::{Literal, PartitionSpec, SnapshotManifests, TableMetadata};
 use serde_json::Value as Json;
@@ -371,7 +372,7 @@ fn fixed_partition_values_with_a_length_in_front_are_read() {
     let dir = cases.join("iceberg").join(LENGTH_BEFORE_FIXED).join("table/metadata");
     let metadata = TableMetadata::from_bytes(&std::fs::read(dir.join("v5.metadata.json")).unwrap(), "v5").unwrap();
     let file = |location: &str| std::fs::read(dir.join(location.rsplit('/').next().unwrap())).unwrap();
-    let SnapshotManifests::List(list) = &metadata.current_snapshot().unwrap().manifests else {
+    let SnapshotManifests::List(list) = &metadata.current_snapshot().unwrap().unwrap().manifests else {
         panic!("no list")
     };
     let mut seen = Vec::new();
@@ -406,7 +407,6 @@ fn manifests_of_every_table_agree_with_another_reader() {
     for case in tables.iter().filter(|case| !case.ends_with(LENGTH_BEFORE_FIXED)) {
         check_table(case, &mut seen);
     }
-    println!("{seen:?}");
     assert!(seen.lists > 400 && seen.manifests > 1000, "{seen:?}");
 }
 
@@ -433,4 +433,95 @@ fn single_manifest_lists_agree_with_another_reader() {
         }
     }
     assert_eq!(lists, 6);
+}
+
+/// A table of one schema and one partition spec, spec 0.
+fn table_of(schema: &str, partition_fields: &str) -> TableMetadata {
+    let json = format!(
+        r#"{{"format-version": 2, "table-uuid": "9c12d441-03fe-4693-9a96-a0705ddf69c1", "location": "file:/t",
+        "last-sequence-number": 1, "last-updated-ms": 1, "last-column-id": 100, "current-schema-id": 0,
+        "schemas": [{schema}], "default-spec-id": 0, "partition-specs": [{{"spec-id": 0, "fields": {partition_fields}}}],
+        "last-partition-id": 1000, "default-sort-order-id": 0, "sort-orders": [{{"order-id": 0, "fields": []}}]}}"#
+    );
+    TableMetadata::from_bytes(json.as_bytes(), "test").unwrap()
+}
+
+/// A list entry of an unpartitioned or spec 0 data manifest of sequence number 3.
+fn listed(location: &Path) -> ManifestFile {
+    ManifestFile {
+        partition_spec_id: Some(0),
+        sequence_number: 3,
+        added_snapshot_id: Some(11),
+        ..ManifestFile::bare(location.display().to_string())
+    }
+}
+
+#[test]
+fn single_manifests_agree_with_another_reader() {
+    let Some(cases) = cases_dir() else { return };
+    let mut manifests = 0;
+    for path in avro_files(&cases.join("format/manifest/pg_lake")) {
+        let name = path.display().to_string();
+        let bytes = std::fs::read(&path).unwrap();
+        let (rows, file) = oracle(&bytes).unwrap();
+        if rows[0].contains_key(&0) {
+            let text = |key: &str| String::from_utf8(file[key].clone()).unwrap();
+            let table = table_of(&text("schema"), &text("partition-spec"));
+            let ours = Manifest::parse(&bytes, &listed(&path), &table).unwrap();
+            assert_manifest(&ours, &listed(&path), &table.partition_specs[0], &rows, false, &name);
+            manifests += 1;
+        }
+    }
+    assert_eq!(manifests, 3);
+}
+
+#[test]
+fn a_partition_field_whose_name_is_no_avro_name_is_read() {
+    let Some(cases) = cases_dir() else { return };
+    let path = cases.join("format/manifest/pg_lake-odd/dot-field-name.avro");
+    let bytes = std::fs::read(&path).unwrap();
+    let schema = r#"{"type": "struct", "schema-id": 0, "fields": [{"id": 12, "name": "ts", "required": true, "type": "timestamp"}]}"#;
+    let table = table_of(
+        schema,
+        r#"[{"source-id": 12, "field-id": 1000, "name": "redpanda.timestamp_hour", "transform": "hour"}]"#,
+    );
+    let manifest = Manifest::parse(&bytes, &listed(&path), &table).unwrap();
+    assert_eq!(manifest.len(), 1);
+    let entry = manifest.entry(0);
+    // The path has the hour in it: 2025-05-27, 14 h.
+    assert!(entry.file_path().contains("redpanda.timestamp_hour=2025-05-27-14/"));
+    assert_eq!(entry.partition().as_ref(), [Some(Literal::Int(20235 * 24 + 14))]);
+    assert_eq!((entry.snapshot_id(), entry.sequence_number()), (Some(1_821_517_129_874_860_909), 3));
+    assert_eq!((entry.record_count(), entry.file_size_in_bytes()), (1, 2635));
+}
+
+#[test]
+fn manifests_without_any_metadata_of_their_own_are_read() {
+    let Some(cases) = cases_dir() else { return };
+    let table = table_of(r#"{"type": "struct", "schema-id": 0, "fields": []}"#, "[]");
+    for (file, data_file) in [
+        ("equality-ids-manifest.avro", "s3://test-bucket/sec_test/equality_ids_test.parquet"),
+        // Whether this may be opened is for those to decide who open it.
+        ("local-path-manifest.avro", "/etc/passwd"),
+    ] {
+        let path = cases.join("format/manifest/pg_lake-odd").join(file);
+        let bytes = std::fs::read(&path).unwrap();
+        let manifest = Manifest::parse(&bytes, &listed(&path), &table).unwrap();
+        assert_eq!(manifest.len(), 1);
+        let entry = manifest.entry(0);
+        assert_eq!((entry.content(), entry.file_path()), (FileContent::Data, data_file));
+        assert_eq!((entry.record_count(), entry.file_size_in_bytes()), (10, 4096));
+        assert_eq!(entry.equality_ids(), Some(&[1, 2, 3, 4][..]));
+        assert_eq!((entry.snapshot_id(), entry.sequence_number()), (Some(11), 3));
+    }
+}
+
+#[test]
+fn an_encrypted_manifest_list_is_unsupported() {
+    let Some(cases) = cases_dir() else { return };
+    let bytes = std::fs::read(cases.join("format/manifest/iceberg-rust/manifest-list-v3-encrypted.avro")).unwrap();
+    let error = read_manifest_list(&bytes, "manifest-list-v3-encrypted.avro").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains("is encrypted"), "{error}");
+    assert!(error.to_string().contains("manifest-list-v3-encrypted.avro"), "{error}");
 }

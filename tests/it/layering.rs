@@ -155,6 +155,18 @@ fn no_file_names_a_path_of_the_machine_it_was_made_on() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+#[test]
+fn every_test_file_is_compiled() {
+    let main = std::fs::read_to_string(root().join("tests/it/main.rs")).unwrap();
+    let declared: BTreeSet<&str> = main.lines().filter_map(|l| l.strip_prefix("mod ")?.strip_suffix(';')).collect();
+    let forgotten: Vec<String> = std::fs::read_dir(root().join("tests/it"))
+        .unwrap()
+        .map(|e| e.unwrap().file_name().into_string().unwrap().trim_end_matches(".rs").to_owned())
+        .filter(|name| name != "main" && !declared.contains(name.as_str()))
+        .collect();
+    assert!(forgotten.is_empty(), "not declared in tests/it/main.rs: {forgotten:?}");
+}
+
 fn layer(module: &str) -> Option<usize> {
     LAYERS.iter().position(|modules| modules.contains(&module))
 }

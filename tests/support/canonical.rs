@@ -33,6 +33,19 @@ impl Rows {
         Self { columns: names, rows }
     }
 
+    /// The same rows with each value as text.
+    pub fn as_text(&self) -> Self {
+        let text = |value: &Value| match value {
+            Value::Null | Value::String(_) => value.clone(),
+            other => Value::String(dumps(other)),
+        };
+        let rows = self.rows.iter().map(|row| row.iter().map(text).collect());
+        Self {
+            columns: self.columns.clone(),
+            rows: rows.collect(),
+        }
+    }
+
     /// The hash of ORIGINS.md, in hexadecimal digits.
     pub fn sha256(&self) -> String {
         let mut hash = Sha256::new();

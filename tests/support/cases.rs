@@ -97,6 +97,8 @@ impl Case {
     /// How rows differ from what is expected of the current snapshot: rows first, because their
     /// difference can be read, then count and hash; `None` when they are right.
     pub fn difference(&self, read: &Rows) -> Option<String> {
+        // an origin's own test suite gives values as text
+        let read = if self.status() == "published_only" { &read.as_text() } else { read };
         if let Some(expected) = self.rows() {
             if read.columns != expected.columns {
                 return Some(format!("columns {:?} instead of {:?}", read.columns, expected.columns));

@@ -99,7 +99,10 @@ async fn run(client: &mut Client, out: &mut Out, format: Format, command: &Comma
         Command::Statement(sql) => client.query(sql).await?,
         Command::ListTables => client.tables().await?,
         Command::Describe(table) => client.query(&format!("DESCRIBE {table}")).await?,
-        Command::Help => return Ok(note(HELP)),
+        Command::Help => {
+            note(HELP);
+            return Ok(());
+        }
         Command::Quit => return Ok(()),
     };
     let count = print(client, out, format, rows).await?;

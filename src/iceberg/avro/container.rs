@@ -9,6 +9,9 @@ use crate::error::{Error, Result};
 const MAGIC: &[u8; 4] = b"Obj\x01";
 const SYNC_LEN: usize = 16;
 
+/// What Iceberg's AES-GCM streams start with (spec "GCM stream").
+const ENCRYPTED_MAGIC: &[u8] = b"AGS1";
+
 /// Key of the writer schema in the metadata.
 const SCHEMA_KEY: &str = "avro.schema";
 /// Key of the codec in the metadata; absent means null.
@@ -38,8 +41,12 @@ pub struct BlockBuffer(Decompressor);
 impl<'a> Container<'a> {
     /// Reads the header.
     ///
-    /// Errors: `Corrupt` for bytes that are no container, `Unsupported` for an unknown codec.
+    /// Errors: `Corrupt` for bytes that are no container, `Unsupported` for an unknown codec
+    /// and for an encrypted file.
     pub fn open(bytes: &'a [u8]) -> Result<Self> {
+        if bytes.starts_with(ENCRYPTED_MAGIC) {
+            return Err(Error::unsupported("the file is encrypted; encrypted tables are not supported"));
+        }
         let mut rest = Cursor::new(bytes);
         if rest.take(MAGIC.len()).ok() != Some(MAGIC) {
             return Err(Error::corrupt("not an avro file: it does not start with the magic bytes"));

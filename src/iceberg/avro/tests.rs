@@ -68,7 +68,7 @@ fn read(file: &[u8]) -> Result<Vec<String>> {
 }
 
 fn deflate(data: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::default());
+    let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
     encoder.write_all(data).unwrap();
     encoder.finish().unwrap()
 }
@@ -132,10 +132,12 @@ fn a_deflate_stream_that_stops_early_is_refused() {
 #[test]
 fn blocks_that_expand_too_far_are_refused() {
     let zeros = vec![0; MAX_BLOCK_BYTES + 1];
+    // 64 MiB and one byte, of which snappy never gets to see more than the declaration.
+    let declared = [0x81, 0x80, 0x80, 0x20, 0, 0, 0, 0, 0];
     for (codec, block) in [
         ("deflate", deflate(&zeros)),
         ("zstandard", zstd::encode_all(zeros.as_slice(), 1).unwrap()),
-        ("snappy", snappy(&zeros)),
+        ("snappy", declared.to_vec()),
     ] {
         assert_corrupt(read(&file(codec, &[(1, &block)])), "larger than 64 MiB");
     }

@@ -290,7 +290,8 @@ impl<'a> EntryRef<'a> {
         self.manifest.columns.content_size.get(self.row).map(i64::cast_unsigned)
     }
 
-    /// Whether the file is encrypted; the reader must refuse it.
+    /// Whether the entry has key metadata: the file may be encrypted. Some writers set it for
+    /// plain files too, so the file's own bytes decide.
     pub fn has_key_metadata(&self) -> bool {
         self.flags().has_key_metadata
     }

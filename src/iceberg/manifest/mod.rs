@@ -4,7 +4,7 @@ mod build;
 mod columns;
 mod entry;
 mod list;
-mod manifest;
+mod parsed;
 mod partition;
 mod plan;
 #[cfg(test)]
@@ -12,4 +12,4 @@ mod tests;
 
 pub use entry::{Counts, EntryRef, EntryStatus, FileContent, FileFormat};
 pub use list::{FieldSummary, ManifestContent, ManifestFile, read_manifest_list};
-pub use manifest::Manifest;
+pub use parsed::Manifest;

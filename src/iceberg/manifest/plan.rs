@@ -103,7 +103,7 @@ impl RawEntry<'_> {
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Number {
+enum Integer {
     Status,
     SnapshotId,
     SequenceNumber,
@@ -134,7 +134,7 @@ enum CountMap {
 #[derive(Debug)]
 enum Step {
     Skip(NodeId),
-    Number(Number, Presence),
+    Integer(Integer, Presence),
     Text(Text, Presence),
     Counts(CountMap, MapPlan),
     LowerBounds(MapPlan),
@@ -171,13 +171,13 @@ impl EntryPlan {
         let mut steps = Vec::with_capacity(fields.len());
         for field in fields {
             let node = field.node;
-            let number = |number| Ok(Step::Number(number, schema.integer(node)?));
+            let number = |number| Ok(Step::Integer(number, schema.integer(node)?));
             let step = match field.id {
-                Some(0) => number(Number::Status),
-                Some(1) => number(Number::SnapshotId),
+                Some(0) => number(Integer::Status),
+                Some(1) => number(Integer::SnapshotId),
                 Some(2) => data_file(schema, node, &mut compile_partition),
-                Some(3) => number(Number::SequenceNumber),
-                Some(4) => number(Number::FileSequenceNumber),
+                Some(3) => number(Integer::SequenceNumber),
+                Some(4) => number(Integer::FileSequenceNumber),
                 _ => Ok(Step::Skip(node)),
             };
             steps.push(step.context("field", || &field.name)?);
@@ -213,20 +213,20 @@ fn data_file(schema: &AvroSchema, node: NodeId, partition: &mut impl FnMut(Prese
     let mut steps = Vec::with_capacity(fields.len());
     for field in fields {
         let node = field.node;
-        let number = |number| Ok(Step::Number(number, schema.integer(node)?));
+        let number = |number| Ok(Step::Integer(number, schema.integer(node)?));
         let text = |text| Ok(Step::Text(text, schema.text(node)?));
         let counts = |map, key, value| Ok(Step::Counts(map, MapPlan::compile(schema, node, key, value, AvroSchema::integer)?));
         let bounds = |key, value| MapPlan::compile(schema, node, key, value, AvroSchema::binary);
         let step = match field.id {
-            Some(134) => number(Number::Content),
+            Some(134) => number(Integer::Content),
             Some(100) => text(Text::Path),
             Some(101) => text(Text::Format),
             Some(102) => {
                 let (presence, fields) = schema.fields(node)?;
                 partition(presence, fields).map(Step::Partition)
             }
-            Some(103) => number(Number::RecordCount),
-            Some(104) => number(Number::FileSize),
+            Some(103) => number(Integer::RecordCount),
+            Some(104) => number(Integer::FileSize),
             Some(109) => counts(CountMap::Values, 119, 120),
             Some(110) => counts(CountMap::Nulls, 121, 122),
             Some(137) => counts(CountMap::Nans, 138, 139),
@@ -235,11 +235,11 @@ fn data_file(schema: &AvroSchema, node: NodeId, partition: &mut impl FnMut(Prese
             Some(131) => schema.binary(node).map(Step::KeyMetadata),
             Some(132) => ListPlan::compile(schema, node).map(Step::SplitOffsets),
             Some(135) => ListPlan::compile(schema, node).map(Step::EqualityIds),
-            Some(140) => number(Number::SortOrderId),
-            Some(142) => number(Number::FirstRowId),
+            Some(140) => number(Integer::SortOrderId),
+            Some(142) => number(Integer::FirstRowId),
             Some(143) => text(Text::Referenced),
-            Some(144) => number(Number::ContentOffset),
-            Some(145) => number(Number::ContentSize),
+            Some(144) => number(Integer::ContentOffset),
+            Some(145) => number(Integer::ContentSize),
             _ => Ok(Step::Skip(node)),
         };
         steps.push(step.context("field", || &field.name)?);
@@ -251,20 +251,20 @@ fn read_steps<'a>(steps: &[Step], schema: &AvroSchema, form: FixedForm, cursor: 
     for step in steps {
         match step {
             Step::Skip(node) => schema.skip(*node, cursor)?,
-            Step::Number(number, presence) => {
+            Step::Integer(number, presence) => {
                 let value = presence.integer(cursor)?;
                 let slot = match number {
-                    Number::Status => &mut out.status,
-                    Number::SnapshotId => &mut out.snapshot_id,
-                    Number::SequenceNumber => &mut out.sequence_number,
-                    Number::FileSequenceNumber => &mut out.file_sequence_number,
-                    Number::Content => &mut out.content,
-                    Number::RecordCount => &mut out.record_count,
-                    Number::FileSize => &mut out.file_size,
-                    Number::SortOrderId => &mut out.sort_order_id,
-                    Number::FirstRowId => &mut out.first_row_id,
-                    Number::ContentOffset => &mut out.content_offset,
-                    Number::ContentSize => &mut out.content_size,
+                    Integer::Status => &mut out.status,
+                    Integer::SnapshotId => &mut out.snapshot_id,
+                    Integer::SequenceNumber => &mut out.sequence_number,
+                    Integer::FileSequenceNumber => &mut out.file_sequence_number,
+                    Integer::Content => &mut out.content,
+                    Integer::RecordCount => &mut out.record_count,
+                    Integer::FileSize => &mut out.file_size,
+                    Integer::SortOrderId => &mut out.sort_order_id,
+                    Integer::FirstRowId => &mut out.first_row_id,
+                    Integer::ContentOffset => &mut out.content_offset,
+                    Integer::ContentSize => &mut out.content_size,
                 };
                 *slot = value;
             }

@@ -9,7 +9,7 @@ pub(super) use equality::KeySet;
 use std::sync::Arc;
 
 use crate::bitmap::RowSet;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::io::TableIo;
 use crate::table::FileScanTask;
 
@@ -18,7 +18,16 @@ use super::ScanContext;
 /// The rows of a data file that its vector or position deletes remove; `None` when there are none.
 pub(super) async fn deleted_rows(io: &TableIo, context: &Arc<ScanContext>, task: &FileScanTask) -> Result<Option<Arc<RowSet>>> {
     if let Some(vector) = &task.deletes.vector {
-        return vector::load(io, context, vector).await.map(Some);
+        let rows = vector::load(io, context, vector).await?;
+        if let Some(last) = rows.max().filter(|last| *last >= task.record_count) {
+            let count = task.record_count;
+            return Err(
+                Error::corrupt(format!("deletion vector deletes row {last} of a file of {count} rows"))
+                    .with("file", &vector.location)
+                    .with("data_file", &task.location),
+            );
+        }
+        return Ok(Some(rows));
     }
     let mut union: Option<Arc<RowSet>> = None;
     for file in &task.deletes.positions {

@@ -107,12 +107,16 @@ fn without_logical_types(schema: &Value) -> Value {
 
 /// A required field of a record schema.
 pub fn required(id: i32, name: &str, of: Value) -> Value {
-    json!({"name": name, "type": of, "field-id": id})
+    let mut field = json!({"name": name, "field-id": id});
+    field["type"] = of;
+    field
 }
 
 /// An optional field of a record schema.
 pub fn optional(id: i32, name: &str, of: Value) -> Value {
-    json!({"name": name, "type": ["null", of], "default": null, "field-id": id})
+    let mut field = json!({"name": name, "default": null, "field-id": id});
+    field["type"] = Value::Array(vec![json!("null"), of]);
+    field
 }
 
 /// An Avro name for a column name: characters that Avro refuses are spelled by their code point.

@@ -433,10 +433,8 @@ impl TestTable {
         spec.id = self.specs.len() as i32;
         for field in &mut spec.fields {
             if field.field_id == 0 {
-                let same = self.specs.iter().flat_map(|s| &s.fields);
-                let same = same
-                    .filter(|f| f.source_id == field.source_id && f.transform == field.transform)
-                    .last();
+                let mut known = self.specs.iter().rev().flat_map(|s| &s.fields);
+                let same = known.find(|f| f.source_id == field.source_id && f.transform == field.transform);
                 field.field_id = same.map_or(self.last_partition_id + 1, |f| f.field_id);
             }
             self.last_partition_id = self.last_partition_id.max(field.field_id);

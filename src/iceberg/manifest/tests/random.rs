@@ -181,6 +181,10 @@ proptest! {
         let bytes = write(style, codecs()[codec], &entries);
         assert_same(&parse(&bytes, &listed_spec_1()), &entries);
     }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
     fn damaged_manifests_give_a_manifest_or_an_error(

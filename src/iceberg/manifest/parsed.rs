@@ -200,7 +200,7 @@ type Decoded = (Columns, Vec<PartitionValues>);
 fn either_form(plain: Result<Decoded>, length_first: Result<Decoded>, list_entry: &ManifestFile) -> Result<Decoded> {
     match (plain, length_first) {
         // No value was read, only nulls.
-        (Ok(plain), Ok(other)) if plain.1 == other.1 => Ok(plain),
+        (Ok(plain), Ok(other)) if plain.1 == other.1 && plain.0.record_count == other.0.record_count => Ok(plain),
         (Ok(plain), Ok(other)) => match (has_listed_rows(&plain.0, list_entry), has_listed_rows(&other.0, list_entry)) {
             (true, false) => Ok(plain),
             (false, true) => Ok(other),
