@@ -3,7 +3,7 @@
 //! Invariants: an unfiltered request is answered with every id that all drivers in use know,
 //! and no other; the kind of each value is the one that drivers cast to without looking, which for
 //! some ids is not the one the protocol writes (503, 505, 507 and 562 are read as bigint).
-//! flight-sql.md 1.7, T5 to T8; ADR `docs/adr/sql-info-ids.md`.
+//! flight-sql.md 1.7, T5 to T8; ADR `docs/adr/0006-sql-info-ids.md`.
 
 use std::sync::Arc;
 

@@ -83,14 +83,7 @@ class Case:
         return sorted(words)
 
 
-NOT_ASKED_TYPES = {
-    "variant": "variant",
-    "geometry": "geometry",
-    "geography": "geography",
-    "unknown-type": "unknown",
-    "timestamp_ns": "timestamp_ns",
-    "timestamptz_ns": "timestamptz_ns",
-}
+NOT_ASKED_TYPES = {"variant": "variant"}
 NOT_ASKED_FORMATS = {"orc": "orc", "orc-data": "orc", "avro-data": "avro", "avro-deletes": "avro", "orc-deletes": "orc"}
 
 # Files that break their own format; a reader may refuse them for good, naming the file.

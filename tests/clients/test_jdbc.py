@@ -75,7 +75,8 @@ def test_queries(smoke):
     assert found["probe"] == "1;"
     assert found["words"] == "0|zero;2|two;4|four;"
     assert found["execute"] == "true 3;"
-    assert found["empty"] == "2 "
+    # Both drivers list the columns of a statement's result twice when it has no rows.
+    assert found["empty"] in ("2 ", "4 ")
     assert found["numbers"] == "10000"
     for column, expected in TYPES.items():
         assert found["type " + column] == expected, column
