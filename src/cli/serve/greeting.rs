@@ -16,7 +16,7 @@ const CLASSPATH_PLACEHOLDER: &str = "/path/to/sqlline-1.12.0-jar-with-dependenci
 /// The lines for a server at `address`; `sql` has no quotes in it.
 pub(super) fn client_lines(address: SocketAddr, sql: &str) -> [String; 3] {
     let program = program_name(std::env::current_exe().ok(), std::env::var_os("PATH").as_deref());
-    let named = |variable| std::env::var(variable).ok().filter(|value| !value.is_empty());
+    let named = |variable: &str| std::env::var(variable).ok().filter(|value| !value.is_empty());
     let python = named(PYTHON_VARIABLE).unwrap_or_else(|| "python3".to_owned());
     let classpath = named(CLASSPATH_VARIABLE).unwrap_or_else(|| CLASSPATH_PLACEHOLDER.to_owned());
     lines(address, sql, &program, &python, &classpath)
