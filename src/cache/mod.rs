@@ -101,7 +101,8 @@ impl ByteCache {
                 bytes,
             })
         };
-        let entry = self.inner.try_get_with(key, init).await.map_err(|e| e.share())?;
+        // On the heap: loads are deep futures, and callers await them in turn.
+        let entry = Box::pin(self.inner.try_get_with(key, init)).await.map_err(|e| e.share())?;
         entry
             .value
             .downcast::<V>()

@@ -27,6 +27,7 @@ mod show;
 mod source;
 mod spelling;
 mod types;
+mod uuid_literals;
 
 pub use engine::*;
 pub use errors::{from_datafusion, to_datafusion};

@@ -25,6 +25,7 @@ use super::shape::reshape;
 use super::show;
 use super::source::{parse, tokenize};
 use super::spelling::Spelling;
+use super::uuid_literals::read_uuid_literals;
 use crate::catalog::{Catalogs, DEFAULT_SCHEMA};
 use crate::error::{Error, Result};
 use crate::table::TableIdent;
@@ -168,11 +169,13 @@ impl Planner {
             ParserOptions {
                 enable_ident_normalization: options.enable_ident_normalization,
                 map_string_types_to_utf8view: options.map_string_types_to_utf8view,
+                parse_float_as_decimal: options.parse_float_as_decimal,
                 ..ParserOptions::new()
             },
         );
         let plan = sql_to_rel
             .statement_to_plan(to_engine(*ast)?)
+            .and_then(read_uuid_literals)
             .map_err(|e| doubt.unwrap_or_else(|| from_datafusion(e)))?;
         let read_only = SQLOptions::new()
             .with_allow_ddl(false)

@@ -174,7 +174,6 @@ fn contradictions_are_refused() {
         json!({"default-spec-id": 1}),
         json!({"partition-specs": []}),
         json!({"sort-orders": []}),
-        json!({"current-snapshot-id": 7}),
         json!({"snapshots": [snapshot(6, 1), snapshot(6, 2)]}),
         json!({"snapshots": [snapshot(6, 35)]}),
         json!({"refs": {"main": {"snapshot-id": 5, "type": "branch"}}}),
@@ -188,6 +187,12 @@ fn contradictions_are_refused() {
     ] {
         assert_eq!(read(&with(v2(), &changes)).unwrap_err().kind(), ErrorKind::Corrupt, "{changes}");
     }
+}
+
+#[test]
+fn a_current_snapshot_that_is_not_listed_is_never_an_empty_table() {
+    let table = read(&with(v2(), &json!({"current-snapshot-id": 7, "refs": {}}))).unwrap();
+    assert_eq!(table.current_snapshot().unwrap_err().kind(), ErrorKind::Corrupt);
 }
 
 #[test]

@@ -187,7 +187,7 @@ fn an_equality_delete_without_key_is_refused_but_not_once_deleted() {
             equality_ids: ids,
             ..Entry::equality_delete("a")
         };
-        assert_corrupt(&manifest(&[entry.clone()]), &listed_deletes(), "no key columns");
+        assert_corrupt(&manifest(std::slice::from_ref(&entry)), &listed_deletes(), "no key columns");
         let deleted = Entry {
             status: 2,
             sequence_number: Some(1),

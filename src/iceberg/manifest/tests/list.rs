@@ -51,6 +51,7 @@ fn read_one(bytes: &[u8]) -> ManifestFile {
     manifests.remove(0)
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "callers make the column in place")]
 fn replaced(columns: Vec<Column>, column: Column) -> Vec<Column> {
     columns
         .into_iter()

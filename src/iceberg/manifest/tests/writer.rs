@@ -169,6 +169,7 @@ impl Style {
     }
 
     /// A container file of rows that all have the same columns.
+    #[allow(clippy::needless_pass_by_value, reason = "callers make the rows in place")]
     pub(super) fn container(self, metadata: &[(&str, &str)], codec: Codec, rows: Vec<(Json, Value)>) -> Vec<u8> {
         let schema = Schema::parse(&rows[0].0).unwrap();
         let mut writer = Writer::builder()
