@@ -20,6 +20,7 @@ use arrow_flight::error::FlightError;
 use bytes::Bytes;
 use futures::{Stream, StreamExt, TryStreamExt};
 use moka::future::Cache;
+use tonic::metadata::MetadataMap;
 
 use super::sql_info::HANDLE_TIMEOUT_MS;
 use super::wire::wire_schema;
@@ -101,6 +102,18 @@ pub(super) fn check(parameters: &[Parameter], values: &RecordBatch) -> Result<()
         )));
     }
     Ok(())
+}
+
+/// Whether a client takes the handle that answers a binding. Arrow's Java library before version
+/// 17, which came with gRPC 1.63 or newer, does not: it leaks the answer's buffer, and closing the
+/// connection then fails. Such a client finds its values by the statement's own handle.
+pub(super) fn reads_answer(request: &MetadataMap) -> bool {
+    let agent = request.get("user-agent").and_then(|v| v.to_str().ok()).unwrap_or_default();
+    let minor = agent
+        .split("grpc-java-netty/1.")
+        .nth(1)
+        .and_then(|rest| rest.split('.').next()?.parse::<u32>().ok());
+    minor.is_none_or(|minor| minor >= 63)
 }
 
 /// Values that are kept on the server: those too large to travel, and the last ones bound to each
@@ -223,6 +236,21 @@ mod tests {
         let one = batch(vec![("a", Arc::new(StringArray::from(vec!["x", "y"])) as ArrayRef)]);
         assert!(check(&parameters, &one).is_ok());
         assert_eq!(check(&[], &one).unwrap_err().kind(), ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn old_java_gets_no_answer() {
+        for (agent, reads) in [
+            ("grpc-java-netty/1.60.0", false),
+            ("grpc-java-netty/1.71.0", true),
+            ("grpc-go/1.40.0", true),
+            ("grpc-java-netty/x", true),
+        ] {
+            let mut request = MetadataMap::new();
+            request.insert("user-agent", agent.parse().unwrap());
+            assert_eq!(reads_answer(&request), reads, "{agent}");
+        }
+        assert!(reads_answer(&MetadataMap::new()));
     }
 
     #[tokio::test]

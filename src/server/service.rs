@@ -149,7 +149,7 @@ impl Inner {
         }
     }
 
-    async fn put(&self, request: &MetadataMap, mut data: Streaming<FlightData>) -> Result<PutResult> {
+    async fn put(&self, request: &MetadataMap, mut data: Streaming<FlightData>) -> Result<Option<PutResult>> {
         let first = data
             .message()
             .await
@@ -164,9 +164,8 @@ impl Inner {
                 let data = stream::iter([Ok(first)]).chain(data.map_err(|e| from_client(&e)));
                 let values = bind::read(data).await?;
                 let result: DoPutPreparedStatementResult = self.statements.bind(&command, values).await?;
-                Ok(PutResult {
-                    app_metadata: result.encode_to_vec().into(),
-                })
+                let app_metadata = result.encode_to_vec().into();
+                Ok(bind::reads_answer(request).then_some(PutResult { app_metadata }))
             }
             Command::CommandStatementUpdate(command) => {
                 let defaults = self.sessions.defaults(request).await;
@@ -374,7 +373,7 @@ impl FlightService for FlightSqlServer {
         let (metadata, _, data) = request.into_parts();
         let work = Box::pin(async {
             let result = self.inner.put(&metadata, data).await?;
-            Ok(Response::new(stream::iter([Ok(result)]).boxed()))
+            Ok(Response::new(stream::iter(result.map(Ok)).boxed()))
         });
         Call::start("DoPut").answer(work).await
     }
