@@ -8,12 +8,14 @@ use parquet::DecodeResult;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::{
-    PageIndexPolicy, ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataPushDecoder, ParquetStatisticsPolicy,
+    FooterTail, PageIndexPolicy, ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataPushDecoder, ParquetMetaDataReader,
+    ParquetStatisticsPolicy,
 };
 
 use crate::cache::{CacheKey, CacheKind, Caches};
 use crate::error::{Error, Result, ResultExt};
 use crate::io::{FileKind, TableIo};
+use crate::scan::footer_repair::without_mistyped_fields;
 
 /// Largest footer that is read.
 const FOOTER_LIMIT: u64 = 256 << 20;
@@ -40,17 +42,26 @@ async fn load(io: &TableIo, location: &str) -> Result<ArrowReaderMetadata> {
         return Err(Error::corrupt(format!("not a parquet file: it has {size} bytes")));
     }
     // Statistics of sizes and encodings are of no use here, and some writers encode them wrongly.
-    let options = ParquetMetaDataOptions::new()
-        .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll)
-        .with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll);
+    let options = Arc::new(
+        ParquetMetaDataOptions::new()
+            .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll)
+            .with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll),
+    );
     let mut decoder = ParquetMetaDataPushDecoder::try_new(size)?
         .with_page_index_policy(PageIndexPolicy::Skip)
-        .with_metadata_options(Some(Arc::new(options)));
+        .with_metadata_options(Some(Arc::clone(&options)));
     let start = size - size.min(FOOTER_GUESS);
     let tail = io.read_ranges(location, FileKind::Footer, &[start..size]).await?;
     push(&mut decoder, vec![start..size], tail)?;
     loop {
-        match decoder.try_decode()? {
+        let decoded = match decoder.try_decode() {
+            Ok(decoded) => decoded,
+            Err(e) => {
+                let repaired = load_repaired(io, location, size, &options).await?;
+                return arrow_metadata(repaired.ok_or(e)?);
+            }
+        };
+        match decoded {
             DecodeResult::Data(metadata) => return arrow_metadata(metadata),
             DecodeResult::Finished => return Err(Error::corrupt("parquet footer ended early")),
             DecodeResult::NeedsData(ranges) => {
@@ -63,6 +74,29 @@ async fn load(io: &TableIo, location: &str) -> Result<ArrowReaderMetadata> {
             }
         }
     }
+}
+
+/// The footer of a file of `size` bytes without the fields that are not of the type the format gives
+/// them; `None` where there are none, where that does not help, or where the footer is encrypted.
+async fn load_repaired(io: &TableIo, location: &str, size: u64, options: &ParquetMetaDataOptions) -> Result<Option<ParquetMetaData>> {
+    let end = size.saturating_sub(8);
+    let tail = read(io, location, end..size).await?;
+    let Some(length) = FooterTail::try_from(&tail[..])
+        .ok()
+        .filter(|tail| !tail.is_encrypted_footer())
+        .map(|tail| tail.metadata_length() as u64)
+        .filter(|length| *length <= end.min(FOOTER_LIMIT))
+    else {
+        return Ok(None);
+    };
+    let footer = read(io, location, end - length..end).await?;
+    let repaired = without_mistyped_fields(&footer);
+    Ok(repaired.and_then(|bytes| ParquetMetaDataReader::decode_metadata_with_options(&bytes, Some(options)).ok()))
+}
+
+async fn read(io: &TableIo, location: &str, range: std::ops::Range<u64>) -> Result<Bytes> {
+    let parts = io.read_ranges(location, FileKind::Footer, &[range]).await?;
+    Ok(parts.into_iter().next().unwrap_or_default())
 }
 
 fn push(decoder: &mut ParquetMetaDataPushDecoder, ranges: Vec<std::ops::Range<u64>>, parts: Vec<Bytes>) -> Result<()> {

@@ -10,6 +10,7 @@ mod casts;
 mod context;
 mod deletes;
 mod file;
+mod footer_repair;
 mod provider;
 mod queue;
 mod reader;
