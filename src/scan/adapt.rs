@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, ListArray, MapArray, StructArray, UInt32Array, make_array, new_null_array};
-use arrow::compute::take;
+use arrow::compute::{is_not_null, take};
 use arrow::datatypes::{DataType, FieldRef, Fields};
 
 use super::casts::cast_exact;
@@ -134,11 +134,15 @@ pub(super) fn repeat(value: &ArrayRef, rows: usize) -> Result<ArrayRef> {
     Ok(take(value, &UInt32Array::from(vec![0u32; rows]), None)?)
 }
 
-/// The key column at the end of a struct path: a null anywhere on the way is a null key.
-pub(super) fn path_leaf(array: &ArrayRef) -> Result<ArrayRef> {
+/// What a key column that was cut down to a struct path compares by: whether each struct on the
+/// way is there, outermost first, then the value at the end. A null struct is another key than a
+/// struct whose field is null, as in the reference implementation.
+pub(super) fn path_parts(array: &ArrayRef) -> Result<Vec<ArrayRef>> {
     let mut array = Arc::clone(array);
+    let mut parts: Vec<ArrayRef> = Vec::new();
     while let DataType::Struct(_) = array.data_type() {
         let parent = downcast::<StructArray>(&array)?;
+        parts.push(Arc::new(is_not_null(parent)?));
         let child = parent
             .columns()
             .first()
@@ -147,5 +151,6 @@ pub(super) fn path_leaf(array: &ArrayRef) -> Result<ArrayRef> {
         let data = child.to_data().into_builder().nulls(nulls).build()?;
         array = make_array(data);
     }
-    Ok(array)
+    parts.push(array);
+    Ok(parts)
 }

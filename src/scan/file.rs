@@ -4,21 +4,21 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, TimeUnit};
 use bytes::Bytes;
-use parquet::DecodeResult;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::{
-    FooterTail, PageIndexPolicy, ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataPushDecoder, ParquetMetaDataReader,
-    ParquetStatisticsPolicy,
+    FooterTail, PageIndexPolicy, ParquetMetaData, ParquetMetaDataOptions, ParquetMetaDataReader, ParquetStatisticsPolicy,
 };
 
 use crate::cache::{CacheKey, CacheKind, Caches};
 use crate::error::{Error, Result, ResultExt};
 use crate::io::{FileKind, TableIo};
-use crate::scan::footer_repair::without_mistyped_fields;
+use crate::scan::footer_repair::well_formed;
 
 /// Largest footer that is read.
-const FOOTER_LIMIT: u64 = 256 << 20;
+const FOOTER_LIMIT: u64 = 64 << 20;
+/// Length and magic at the end.
+const TAIL: u64 = 8;
 /// Read at the end of a file in one go; most footers fit.
 const FOOTER_GUESS: u64 = 64 << 10;
 
@@ -41,66 +41,32 @@ async fn load(io: &TableIo, location: &str) -> Result<ArrowReaderMetadata> {
     if size < 12 {
         return Err(Error::corrupt(format!("not a parquet file: it has {size} bytes")));
     }
-    // Statistics of sizes and encodings are of no use here, and some writers encode them wrongly.
-    let options = Arc::new(
-        ParquetMetaDataOptions::new()
-            .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll)
-            .with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll),
-    );
-    let mut decoder = ParquetMetaDataPushDecoder::try_new(size)?
-        .with_page_index_policy(PageIndexPolicy::Skip)
-        .with_metadata_options(Some(Arc::clone(&options)));
     let start = size - size.min(FOOTER_GUESS);
-    let tail = io.read_ranges(location, FileKind::Footer, &[start..size]).await?;
-    push(&mut decoder, vec![start..size], tail)?;
-    loop {
-        let decoded = match decoder.try_decode() {
-            Ok(decoded) => decoded,
-            Err(e) => {
-                let repaired = load_repaired(io, location, size, &options).await?;
-                return arrow_metadata(repaired.ok_or(e)?);
-            }
-        };
-        match decoded {
-            DecodeResult::Data(metadata) => return arrow_metadata(metadata),
-            DecodeResult::Finished => return Err(Error::corrupt("parquet footer ended early")),
-            DecodeResult::NeedsData(ranges) => {
-                let total: u64 = ranges.iter().map(|r| r.end.saturating_sub(r.start)).sum();
-                if total > FOOTER_LIMIT || ranges.iter().any(|r| r.end > size) {
-                    return Err(Error::corrupt(format!("parquet footer claims {total} bytes of a file of {size}")));
-                }
-                let parts = io.read_ranges(location, FileKind::Footer, &ranges).await?;
-                push(&mut decoder, ranges, parts)?;
-            }
-        }
+    let end = size - TAIL;
+    let guess = read(io, location, start..size).await?;
+    let tail = FooterTail::try_from(guess.slice(guess.len().saturating_sub(8)..).as_ref())?;
+    if tail.is_encrypted_footer() {
+        return Err(Error::unsupported("encrypted parquet files cannot be read"));
     }
-}
-
-/// The footer of a file of `size` bytes without the fields that are not of the type the format gives
-/// them; `None` where there are none, where that does not help, or where the footer is encrypted.
-async fn load_repaired(io: &TableIo, location: &str, size: u64, options: &ParquetMetaDataOptions) -> Result<Option<ParquetMetaData>> {
-    let end = size.saturating_sub(8);
-    let tail = read(io, location, end..size).await?;
-    let Some(length) = FooterTail::try_from(&tail[..])
-        .ok()
-        .filter(|tail| !tail.is_encrypted_footer())
-        .map(|tail| tail.metadata_length() as u64)
-        .filter(|length| *length <= end.min(FOOTER_LIMIT))
-    else {
-        return Ok(None);
+    let length = tail.metadata_length() as u64;
+    if length > end.min(FOOTER_LIMIT) {
+        return Err(Error::corrupt(format!("parquet footer claims {length} bytes of a file of {size}")));
+    }
+    let footer = match (end - length).checked_sub(start) {
+        Some(skip) => guess.slice(usize::try_from(skip).unwrap_or(usize::MAX)..guess.len() - 8),
+        None => read(io, location, end - length..end).await?,
     };
-    let footer = read(io, location, end - length..end).await?;
-    let repaired = without_mistyped_fields(&footer);
-    Ok(repaired.and_then(|bytes| ParquetMetaDataReader::decode_metadata_with_options(&bytes, Some(options)).ok()))
+    let footer = well_formed(&footer).ok_or_else(|| Error::corrupt("the parquet footer is damaged"))?;
+    // Statistics of sizes and encodings are of no use here.
+    let options = ParquetMetaDataOptions::new()
+        .with_size_stats_policy(ParquetStatisticsPolicy::SkipAll)
+        .with_encoding_stats_policy(ParquetStatisticsPolicy::SkipAll);
+    arrow_metadata(ParquetMetaDataReader::decode_metadata_with_options(&footer, Some(&options))?)
 }
 
 async fn read(io: &TableIo, location: &str, range: std::ops::Range<u64>) -> Result<Bytes> {
     let parts = io.read_ranges(location, FileKind::Footer, &[range]).await?;
-    Ok(parts.into_iter().next().unwrap_or_default())
-}
-
-fn push(decoder: &mut ParquetMetaDataPushDecoder, ranges: Vec<std::ops::Range<u64>>, parts: Vec<Bytes>) -> Result<()> {
-    Ok(decoder.push_ranges(ranges, parts)?)
+    parts.into_iter().next().ok_or_else(|| Error::internal("a range read gave nothing"))
 }
 
 fn arrow_metadata(metadata: ParquetMetaData) -> Result<ArrowReaderMetadata> {

@@ -1,7 +1,10 @@
-//! Leaves fields of the wrong type out of a Parquet footer, for footers that do not decode as they are.
+//! A Parquet footer before it is decoded: sizes checked, fields of the wrong type left out.
+//!
+//! The decoder of the `parquet` crate makes room for as many row groups as a footer declares before
+//! it has seen one; here every declared size is held against the bytes that are there.
 //!
 //! A reader generated from `parquet.thrift` skips a field whose wire type differs from the declared
-//! one. The decoder of the `parquet` crate takes the declared type for granted, so a field that a
+//! one. That decoder takes the declared type for granted, so a field that a
 //! writer used privately before the format gave its number away (Dremio: a list as field 15 of
 //! `ColumnMetaData`, later `bloom_filter_length`) makes the whole footer unreadable.
 //!
@@ -13,6 +16,8 @@
 
 /// Deepest nesting of values that is followed; footers written by anyone need about eight.
 const MAX_DEPTH: u8 = 32;
+/// Most row groups of a file, columns of a row group and elements of a schema that are read (SE-43).
+const MAX_STRUCTS: usize = 100_000;
 
 /// Wire types of struct fields; elements of lists and maps have the same numbers, booleans aside.
 mod wire {
@@ -132,11 +137,10 @@ const COLUMN_META_DATA: Fields = &[
     (17, Declared::Struct), // geospatial_statistics
 ];
 
-/// `footer` (a serialised `FileMetaData`) without its fields of the wrong type; `None` where there
-/// is none, or where the bytes are not a Thrift struct.
-pub(super) fn without_mistyped_fields(footer: &[u8]) -> Option<Vec<u8>> {
-    let copy = Repair::of(footer)?;
-    copy.dropped.then_some(copy.to)
+/// `footer` (a serialised `FileMetaData`) without its fields of the wrong type; `None` where the
+/// bytes are not a Thrift struct, or declare more than they can hold.
+pub(super) fn well_formed(footer: &[u8]) -> Option<Vec<u8>> {
+    Some(Repair::of(footer)?.to)
 }
 
 /// A footer on its way from `from` to `to`. Every method is `None` at bytes that are not Thrift.
@@ -213,6 +217,9 @@ impl<'a> Repair<'a> {
                 if element != wire::STRUCT {
                     self.from = start;
                     return self.unseen(wire, depth);
+                }
+                if size > MAX_STRUCTS {
+                    return None;
                 }
                 self.to.extend_from_slice(passed(start, self.from)?);
                 (0..size).try_for_each(|_| self.fields(fields, depth))
@@ -394,7 +401,7 @@ mod tests {
         // one struct with field 1 = 0, the way Dremio put page headers there
         let private = footer(b"\x69\x1c\x15\x00\x00");
         ParquetMetaDataReader::decode_metadata(&private).unwrap_err();
-        let repaired = without_mistyped_fields(&private).unwrap();
+        let repaired = well_formed(&private).unwrap();
         assert_eq!(repaired, footer(b""));
         let metadata = ParquetMetaDataReader::decode_metadata(&repaired).unwrap();
         assert_eq!(metadata.file_metadata().num_rows(), 5);
@@ -404,16 +411,13 @@ mod tests {
     #[test]
     fn fields_behind_a_dropped_one_keep_their_numbers() {
         // field 15 a binary; then 20, whose distance of 5 becomes 11 from field 9
-        assert_eq!(without_mistyped_fields(&footer(b"\x68\x01x\x55\x02")).unwrap(), footer(b"\xb5\x02"));
+        assert_eq!(well_formed(&footer(b"\x68\x01x\x55\x02")).unwrap(), footer(b"\xb5\x02"));
         // 25 is too far from field 9 for the short form: its number is written out
-        assert_eq!(
-            without_mistyped_fields(&footer(b"\x68\x01x\xa5\x02")).unwrap(),
-            footer(b"\x05\x32\x02")
-        );
+        assert_eq!(well_formed(&footer(b"\x68\x01x\xa5\x02")).unwrap(), footer(b"\x05\x32\x02"));
         // so are those of 79, in two bytes, and of -1, which is behind
         for long in [&b"\x05\x9e\x01\x02"[..], b"\x05\x01\x02"] {
             let private = footer(&[b"\x68\x01x", long].concat());
-            assert_eq!(without_mistyped_fields(&private).unwrap(), footer(long));
+            assert_eq!(well_formed(&private).unwrap(), footer(long));
         }
     }
 
@@ -423,7 +427,7 @@ mod tests {
         let map = b"\x6b\x01\x85\x01x\x02";
         let double = b"\x67\x01\x02\x03\x04\x05\x06\x07\x08";
         for more in [&b"\x61"[..], b"\x62", set, map, b"\x6b\x00", double] {
-            assert_eq!(without_mistyped_fields(&footer(more)), Some(footer(b"")), "{more:x?}");
+            assert_eq!(well_formed(&footer(more)), Some(footer(b"")), "{more:x?}");
         }
     }
 
@@ -432,18 +436,18 @@ mod tests {
         for more in [&b""[..], b"\x65\x02", b"\xb9\x1c\x15\x00\x00"] {
             let footer = footer(more);
             assert_eq!(Repair::of(&footer).unwrap().to, footer);
-            assert_eq!(without_mistyped_fields(&footer), None);
+            assert!(!Repair::of(&footer).unwrap().dropped);
         }
     }
 
     #[test]
     fn nesting_without_end_and_sizes_beyond_the_end_are_refused() {
-        assert_eq!(without_mistyped_fields(&[0x1c; 1 << 20]), None);
-        assert_eq!(without_mistyped_fields(&[0x19; 1 << 20]), None);
+        assert_eq!(well_formed(&[0x1c; 1 << 20]), None);
+        assert_eq!(well_formed(&[0x19; 1 << 20]), None);
         // a list of 2^63 booleans, a map of as many, a binary of as many bytes
         let many = b"\xff\xff\xff\xff\xff\xff\xff\xff\x7f";
         for start in [&b"\x69\xf1"[..], b"\x6b", b"\x68"] {
-            assert_eq!(without_mistyped_fields(&footer(&[start, many, b"\x11"].concat())), None);
+            assert_eq!(well_formed(&footer(&[start, many, b"\x11"].concat())), None);
         }
     }
 
@@ -483,7 +487,7 @@ mod tests {
 
         #[test]
         fn any_bytes_give_a_footer_or_none(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = without_mistyped_fields(&bytes);
+            let _ = well_formed(&bytes);
         }
     }
 }

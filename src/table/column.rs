@@ -22,13 +22,3 @@ pub struct Column {
     /// Struct fields; or the one element of a list; or key and value of a map.
     pub children: Vec<Arc<Column>>,
 }
-
-impl Column {
-    /// The primitive at the end of a column that was cut down to one path.
-    pub fn leaf(&self) -> &Column {
-        match self.children.as_slice() {
-            [only] if matches!(self.field.data_type(), arrow::datatypes::DataType::Struct(_)) => only.leaf(),
-            _ => self,
-        }
-    }
-}

@@ -18,7 +18,7 @@ use crate::io::TableIo;
 use crate::table::{Column, EqualityDeleteSet};
 
 use super::super::ScanContext;
-use super::super::adapt::{Read, path_leaf};
+use super::super::adapt::{Read, path_parts};
 use super::super::file::footer;
 use super::super::reader::decode_row_group;
 use super::super::resolve::resolve;
@@ -45,7 +45,7 @@ impl KeySet {
         if self.keys.is_empty() || self.newest <= data_sequence_number {
             return Ok(None);
         }
-        let rows = self.converter.convert_columns(&leaves(columns)?)?;
+        let rows = self.converter.convert_columns(&parts(columns)?)?;
         let mut keep = BooleanBufferBuilder::new(rows.num_rows());
         let mut any = false;
         for row in &rows {
@@ -62,26 +62,41 @@ impl KeySet {
     }
 }
 
-/// The key arrays at the end of their paths, with one spelling of NaN.
-fn leaves(columns: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
-    columns
-        .iter()
-        .map(|column| {
-            let leaf = path_leaf(column)?;
-            let leaf: ArrayRef = match leaf.data_type() {
-                DataType::Float32 => Arc::new(
-                    leaf.as_primitive::<Float32Type>()
-                        .unary::<_, Float32Type>(|v| if v.is_nan() { f32::NAN } else { v }),
-                ),
-                DataType::Float64 => Arc::new(
-                    leaf.as_primitive::<Float64Type>()
-                        .unary::<_, Float64Type>(|v| if v.is_nan() { f64::NAN } else { v }),
-                ),
-                _ => leaf,
-            };
-            Ok(leaf)
-        })
-        .collect()
+/// The arrays that keys compare by, with one spelling of NaN.
+fn parts(columns: &[ArrayRef]) -> Result<Vec<ArrayRef>> {
+    let mut all = Vec::with_capacity(columns.len());
+    for column in columns {
+        all.extend(path_parts(column)?.into_iter().map(one_nan));
+    }
+    Ok(all)
+}
+
+fn one_nan(array: ArrayRef) -> ArrayRef {
+    match array.data_type() {
+        DataType::Float32 => Arc::new(
+            array
+                .as_primitive::<Float32Type>()
+                .unary::<_, Float32Type>(|v| if v.is_nan() { f32::NAN } else { v }),
+        ),
+        DataType::Float64 => Arc::new(
+            array
+                .as_primitive::<Float64Type>()
+                .unary::<_, Float64Type>(|v| if v.is_nan() { f64::NAN } else { v }),
+        ),
+        _ => array,
+    }
+}
+
+/// The types of [`parts`] of a column.
+fn part_types(column: &Column) -> Vec<DataType> {
+    let mut types = Vec::new();
+    let mut column = column;
+    while let (DataType::Struct(_), [child]) = (column.field.data_type(), column.children.as_slice()) {
+        types.push(DataType::Boolean);
+        column = child;
+    }
+    types.push(column.field.data_type().clone());
+    types
 }
 
 pub(super) async fn load(io: &TableIo, context: &Arc<ScanContext>, set: &EqualityDeleteSet, has_name_mapping: bool) -> Result<Arc<KeySet>> {
@@ -106,11 +121,7 @@ fn digest(set: &EqualityDeleteSet) -> String {
 }
 
 async fn read(io: &TableIo, context: &Arc<ScanContext>, set: &EqualityDeleteSet, has_name_mapping: bool) -> Result<(KeySet, usize)> {
-    let sorts = set
-        .keys
-        .iter()
-        .map(|c| SortField::new(c.leaf().field.data_type().clone()))
-        .collect();
+    let sorts = set.keys.iter().flat_map(|c| part_types(c)).map(SortField::new).collect();
     let converter = RowConverter::new(sorts)
         .map_err(|e| Error::unsupported("equality delete on a column of a type that has no keys").with_source(e))?;
     let mut keys: HashMap<Box<[u8]>, i64> = HashMap::new();
@@ -142,7 +153,7 @@ async fn read(io: &TableIo, context: &Arc<ScanContext>, set: &EqualityDeleteSet,
 }
 
 fn insert(converter: &RowConverter, batch: &RecordBatch, sequence: i64, keys: &mut HashMap<Box<[u8]>, i64>) -> Result<()> {
-    for row in &converter.convert_columns(&leaves(batch.columns())?)? {
+    for row in &converter.convert_columns(&parts(batch.columns())?)? {
         match keys.get_mut(row.as_ref()) {
             Some(known) => *known = (*known).max(sequence),
             None => {
