@@ -72,8 +72,8 @@ impl TableLoader {
         let mut rules = location.path_map.clone();
         if let Some(recorded) = recorded.and_then(|r| normalise(r).ok()) {
             let recorded = recorded.trim_end_matches('/');
-            let mapped = PathMap::new(rules.clone())?.apply(recorded)?;
-            if mapped == recorded && recorded != location.root && !recorded.is_empty() {
+            // A table that claims the root of the file system gets no rule.
+            if !recorded.is_empty() && recorded != location.root && PathMap::new(rules.clone())?.apply(recorded)? == recorded {
                 rules.push((recorded.to_owned(), location.root.clone()));
             }
         }

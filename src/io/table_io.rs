@@ -183,10 +183,17 @@ impl TableIo {
     async fn open(&self, location: &str) -> Result<StorePath> {
         self.check_root(location).context("file", || location)?;
         let named = PathBuf::from(location);
-        let real = tokio::task::spawn_blocking(move || std::fs::canonicalize(named))
-            .await
-            .map_err(|e| Error::internal("a blocking task failed").with_source(e))?
-            .map_err(|e| local_error(e, location))?;
+        let real = tokio::task::spawn_blocking(move || {
+            let real = std::fs::canonicalize(named)?;
+            // A pipe or a device would block the read for ever.
+            if !std::fs::metadata(&real)?.is_file() {
+                return Err(std::io::Error::other("it is no regular file"));
+            }
+            Ok(real)
+        })
+        .await
+        .map_err(|e| Error::internal("a blocking task failed").with_source(e))?
+        .map_err(|e| local_error(e, location))?;
         let real = real
             .to_str()
             .ok_or_else(|| Error::unsupported("file name is not UTF-8").with("file", location))?;

@@ -11,6 +11,7 @@ mod errors;
 mod functions;
 mod gate;
 mod info_schema;
+mod literals;
 mod memory;
 mod names;
 mod output;
@@ -27,7 +28,6 @@ mod show;
 mod source;
 mod spelling;
 mod types;
-mod uuid_literals;
 
 pub use engine::*;
 pub use errors::{from_datafusion, to_datafusion};

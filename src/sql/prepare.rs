@@ -14,6 +14,7 @@ use datafusion::sql::sqlparser::tokenizer::TokenWithSpan;
 use super::engine::{Defaults, Pin, Statement};
 use super::errors::from_datafusion;
 use super::gate::{Request, Show, admit, name_parts, to_engine};
+use super::literals::fit_literals;
 use super::names::{Names, TableMap, full_name};
 use super::output::{self, Renamed, SelectList};
 use super::params::{self, Declared};
@@ -25,7 +26,6 @@ use super::shape::reshape;
 use super::show;
 use super::source::{parse, tokenize};
 use super::spelling::Spelling;
-use super::uuid_literals::read_uuid_literals;
 use crate::catalog::{Catalogs, DEFAULT_SCHEMA};
 use crate::error::{Error, Result};
 use crate::table::TableIdent;
@@ -169,13 +169,12 @@ impl Planner {
             ParserOptions {
                 enable_ident_normalization: options.enable_ident_normalization,
                 map_string_types_to_utf8view: options.map_string_types_to_utf8view,
-                parse_float_as_decimal: options.parse_float_as_decimal,
                 ..ParserOptions::new()
             },
         );
         let plan = sql_to_rel
             .statement_to_plan(to_engine(*ast)?)
-            .and_then(read_uuid_literals)
+            .and_then(fit_literals)
             .map_err(|e| doubt.unwrap_or_else(|| from_datafusion(e)))?;
         let read_only = SQLOptions::new()
             .with_allow_ddl(false)

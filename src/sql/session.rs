@@ -51,8 +51,6 @@ fn config(cores: usize) -> SessionConfig {
     options.execution.time_zone = Some(ZONE.to_owned());
     options.sql_parser.enable_ident_normalization = false;
     options.sql_parser.map_string_types_to_utf8view = false;
-    // `0.1` is exact, as in Trino, Spark and Postgres.
-    options.sql_parser.parse_float_as_decimal = true;
     config
 }
 

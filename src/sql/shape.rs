@@ -10,9 +10,11 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, Query, Select, SetExpr, Statement as Ast, TableFactor, Value, VisitMut, VisitorMut,
+    BinaryOperator, Expr, GroupByExpr, GroupByWithModifier, Query, Select, SetExpr, Statement as Ast, TableFactor, Value, VisitMut,
+    VisitorMut,
 };
 
+use super::literals::make_exact;
 use crate::error::{Error, Result};
 
 /// Deepest expression, operator chains counted.
@@ -33,6 +35,8 @@ const MAX_JOINS: usize = 64;
 const MAX_COLUMNS: usize = 4_096;
 /// Most entries of an IN list.
 const MAX_IN_LIST: usize = 50_000;
+/// Most grouping sets of a GROUP BY, all its CUBEs and ROLLUPs multiplied.
+const MAX_GROUPING_SETS: usize = 1_024;
 /// Most pipe operators of a query.
 const MAX_PIPES: usize = 64;
 
@@ -95,6 +99,9 @@ impl VisitorMut for Shaper {
         if joins > MAX_JOINS + 1 {
             return beyond("too many joins", MAX_JOINS);
         }
+        if grouping_sets(&select.group_by) > MAX_GROUPING_SETS {
+            return beyond("too many grouping sets", MAX_GROUPING_SETS);
+        }
         ControlFlow::Continue(())
     }
 
@@ -118,6 +125,7 @@ impl VisitorMut for Shaper {
         {
             return beyond("too long an IN list", MAX_IN_LIST);
         }
+        make_exact(expr);
         self.depth += 1;
         self.nodes += 1;
         if self.depth + left_depth(expr) > MAX_DEPTH {
@@ -142,6 +150,35 @@ impl VisitorMut for Shaper {
         self.depth = self.depth.saturating_sub(1);
         ControlFlow::Continue(())
     }
+}
+
+/// How many grouping sets a GROUP BY stands for.
+fn grouping_sets(group_by: &GroupByExpr) -> usize {
+    let of = |expr: &Expr| match expr {
+        Expr::Cube(columns) => cube(columns.len()),
+        Expr::Rollup(columns) => columns.len() + 1,
+        Expr::GroupingSets(sets) => sets.len(),
+        _ => 1,
+    };
+    let (columns, modifiers) = match group_by {
+        GroupByExpr::Expressions(columns, modifiers) => (columns.as_slice(), modifiers),
+        GroupByExpr::All(modifiers) => (&[][..], modifiers),
+    };
+    let listed = columns.iter().map(of).fold(1, usize::saturating_mul);
+    let modified = modifiers.iter().map(|modifier| match modifier {
+        GroupByWithModifier::Cube => cube(columns.len()),
+        GroupByWithModifier::Rollup => columns.len() + 1,
+        GroupByWithModifier::Totals => 1,
+        GroupByWithModifier::GroupingSets(sets) => of(sets),
+    });
+    modified.fold(listed, usize::saturating_mul)
+}
+
+fn cube(columns: usize) -> usize {
+    u32::try_from(columns)
+        .ok()
+        .and_then(|n| 1usize.checked_shl(n))
+        .unwrap_or(usize::MAX)
 }
 
 fn is_associative(op: &BinaryOperator) -> bool {

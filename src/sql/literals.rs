@@ -1,0 +1,143 @@
+//! Literals that the engine would read otherwise than SQL users expect, before and after planning.
+//!
+//! - A number with a fraction is a double, as in DataFusion; one with more digits than a double
+//!   holds becomes a decimal, so that it equals the decimal that was stored. Compared with a
+//!   double it is a double after all: a double cast to a decimal would lose values.
+//! - Text compared with a `uuid` column is read as a UUID: a uuid travels as 16 bytes, which the
+//!   engine does not compare with text. Text that is no UUID is an error, not a comparison that
+//!   is never true.
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, DataFusionError, Result as DfResult, ScalarValue};
+use datafusion::logical_expr::expr::InList;
+use datafusion::logical_expr::{Between, BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator};
+use datafusion::sql::sqlparser::ast;
+use uuid::Uuid;
+
+use crate::error::Error;
+
+/// Digits that every double keeps, and one or two that most do.
+const DOUBLE_DIGITS: usize = 17;
+/// Digits of the widest decimal.
+const DECIMAL_DIGITS: usize = 38;
+/// The extension name that marks a uuid column.
+const EXTENSION: (&str, &str) = ("ARROW:extension:name", "arrow.uuid");
+
+/// Makes a number with more digits than a double holds a decimal; other expressions stay.
+pub(super) fn make_exact(expr: &mut ast::Expr) {
+    let ast::Expr::Value(ast::ValueWithSpan {
+        value: ast::Value::Number(text, _),
+        span,
+    }) = expr
+    else {
+        return;
+    };
+    let Some((whole, fraction)) = text.split_once('.') else { return };
+    let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+    let significant = text.trim_start_matches(['0', '.']).bytes().filter(u8::is_ascii_digit).count();
+    let precision = whole.trim_start_matches('0').len() + fraction.len();
+    if !digits(whole) || !digits(fraction) || significant <= DOUBLE_DIGITS || precision > DECIMAL_DIGITS {
+        return;
+    }
+    let (Ok(wide), Ok(scale)) = (u64::try_from(precision), i64::try_from(fraction.len())) else {
+        return;
+    };
+    let value = ast::Value::SingleQuotedString(text.clone());
+    let span = *span;
+    *expr = ast::Expr::Cast {
+        kind: ast::CastKind::Cast,
+        expr: Box::new(ast::Expr::Value(ast::ValueWithSpan { value, span })),
+        data_type: ast::DataType::Decimal(ast::ExactNumberInfo::PrecisionAndScale(wide, scale)),
+        array: false,
+        format: None,
+    };
+}
+
+/// Rewrites the literals that are compared with uuid and floating-point expressions.
+pub(super) fn fit_literals(plan: LogicalPlan) -> DfResult<LogicalPlan> {
+    let rewritten = plan.transform_up_with_subqueries(|node| {
+        let mut schema = DFSchema::empty();
+        for input in node.inputs() {
+            schema.merge(input.schema());
+        }
+        if node.inputs().is_empty() {
+            schema.merge(node.schema());
+        }
+        node.map_expressions(|expr| expr.transform_up(|e| rewrite(e, &schema)))
+    })?;
+    Ok(rewritten.data)
+}
+
+fn rewrite(expr: Expr, schema: &DFSchema) -> DfResult<Transformed<Expr>> {
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(op) => {
+            let (new_left, new_right) = match (fit(&right, schema), fit(&left, schema)) {
+                (Some(fit), _) => (Box::new(fit(*left)?), right),
+                (None, Some(fit)) => (left, Box::new(fit(*right)?)),
+                (None, None) => return Ok(Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right }))),
+            };
+            Ok(Transformed::yes(Expr::BinaryExpr(BinaryExpr {
+                left: new_left,
+                op,
+                right: new_right,
+            })))
+        }
+        Expr::InList(InList { expr, list, negated }) => {
+            let Some(fit) = fit(&expr, schema) else {
+                return Ok(Transformed::no(Expr::InList(InList { expr, list, negated })));
+            };
+            let list = list.into_iter().map(fit).collect::<DfResult<_>>()?;
+            Ok(Transformed::yes(Expr::InList(InList { expr, list, negated })))
+        }
+        Expr::Between(Between { expr, negated, low, high }) => {
+            let Some(fit) = fit(&expr, schema) else {
+                return Ok(Transformed::no(Expr::Between(Between { expr, negated, low, high })));
+            };
+            let (low, high) = (Box::new(fit(*low)?), Box::new(fit(*high)?));
+            Ok(Transformed::yes(Expr::Between(Between { expr, negated, low, high })))
+        }
+        other => Ok(Transformed::no(other)),
+    }
+}
+
+fn is_comparison(op: Operator) -> bool {
+    use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
+}
+
+/// What is done to the literals that `expr` is compared with.
+fn fit(expr: &Expr, schema: &DFSchema) -> Option<fn(Expr) -> DfResult<Expr>> {
+    if let Expr::Column(column) = expr
+        && let Ok((_, field)) = schema.qualified_field_from_column(column)
+        && field.metadata().get(EXTENSION.0).is_some_and(|name| name == EXTENSION.1)
+    {
+        return Some(uuid_literal);
+    }
+    match expr.get_type(schema) {
+        Ok(DataType::Float32 | DataType::Float64) => Some(double_literal),
+        _ => None,
+    }
+}
+
+fn uuid_literal(expr: Expr) -> DfResult<Expr> {
+    let Expr::Literal(ScalarValue::Utf8(Some(text)), _) = &expr else {
+        return Ok(expr);
+    };
+    let uuid = Uuid::try_parse(text)
+        .map_err(|e| DataFusionError::External(Box::new(Error::invalid(format!("'{text}' is not a uuid")).with_source(e))))?;
+    let bytes = ScalarValue::FixedSizeBinary(16, Some(uuid.as_bytes().to_vec()));
+    Ok(Expr::Literal(bytes, None))
+}
+
+/// A decimal that [`make_exact`] made, as a double again.
+fn double_literal(expr: Expr) -> DfResult<Expr> {
+    if let Expr::Cast(cast) = &expr
+        && let Expr::Literal(ScalarValue::Utf8(Some(text)), _) = cast.expr.as_ref()
+        && let Ok(number) = text.parse::<f64>()
+        && matches!(expr.get_type(&DFSchema::empty()), Ok(DataType::Decimal128(..)))
+    {
+        return Ok(Expr::Literal(ScalarValue::Float64(Some(number)), None));
+    }
+    Ok(expr)
+}
