@@ -170,7 +170,7 @@ impl<'a> Repair<'a> {
         loop {
             let start = self.from;
             let Some((id, wire)) = field_header(&mut self.from, last_read)? else {
-                self.to.push(wire::STOP);
+                self.to.extend_from_slice(passed(start, self.from)?);
                 return Some(());
             };
             let declared = fields.iter().find(|(known, _)| *known == id).map(|(_, declared)| *declared);
