@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 ///
 /// A prefix that is no absolute path (tables exist whose paths are relative, or whose `file://`
 /// URIs put the first folder where the host belongs) is matched as it is spelled.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Hash)]
 pub struct PathMap {
     /// (normalised prefix, place)
     rules: Vec<(String, String)>,

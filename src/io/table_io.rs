@@ -1,5 +1,6 @@
 //! Reading the files of one table.
 
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -70,6 +71,13 @@ impl TableIo {
     /// The process-wide stores and counters.
     pub fn storage(&self) -> &Arc<Storage> {
         &self.storage
+    }
+
+    /// Names the path map: what is cached by resolved names of other files holds for one map only.
+    pub fn map_key(&self) -> u64 {
+        let mut hasher = std::hash::DefaultHasher::new();
+        self.map.hash(&mut hasher);
+        hasher.finish()
     }
 
     /// The location that a recorded path stands for: normalised, mapped, below an allowed root.
