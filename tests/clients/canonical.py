@@ -68,7 +68,33 @@ def array_values(array, is_uuid=False):
     return _scalar_values(array, is_uuid)
 
 
+def is_variant(kind):
+    """Whether a type is the storage of a variant: two binaries named `metadata` and `value`."""
+    if not pa.types.is_struct(kind) or kind.num_fields != 2:
+        return False
+    fields = {kind.field(i).name: str(kind.field(i).type) for i in range(2)}
+    return set(fields) == {"metadata", "value"} and all("binary" in name for name in fields.values())
+
+
+def is_variant_field(field):
+    """Whether a column is a variant, as an extension type or by its storage."""
+    kind = field.type.storage_type if isinstance(field.type, pa.BaseExtensionType) else field.type
+    return is_variant(kind)
+
+
+def _variant_values(array):
+    import variant
+
+    at = {array.type.field(i).name: child.to_pylist() for i, child in enumerate(array.flatten())}
+    return [
+        variant.decode(metadata, value) if valid else None
+        for metadata, value, valid in zip(at["metadata"], at["value"], array.is_valid().to_pylist())
+    ]
+
+
 def _struct_values(array, is_uuid):
+    if is_variant(array.type):
+        return _variant_values(array)
     names = [array.type.field(i).name for i in range(array.type.num_fields)]
     children = [array_values(child, is_uuid) for child in array.flatten()]
     return [
@@ -214,6 +240,9 @@ def sorted_lines(rows):
     return sorted(json.dumps(row, sort_keys=True) for row in rows)
 
 
+VARIANT_TEXT = r"(extension<\S*parquet\.variant\S*>|struct<metadata: binary, value: binary>|struct<value: binary, metadata: binary>)"
+
+
 def type_text(kind):
     """A type's name without what does not matter to its values.
 
@@ -221,10 +250,12 @@ def type_text(kind):
     children; a server may choose the smaller forms and other child names.
     """
     if isinstance(kind, pa.BaseExtensionType):
-        return f"extension<{kind.extension_name}>"
+        name = kind.extension_name
+        return "variant" if name.endswith("parquet.variant") else f"extension<{name}>"
     text = str(kind)
     text = text.replace(" not null", "").replace("large_", "").replace("_view", "")
     text = re.sub(r" \('[^']*'\)", "", text)
+    text = re.sub(VARIANT_TEXT, "variant", text)
     return re.sub(r"list<(\w+): ", "list<", text)
 
 
