@@ -77,7 +77,7 @@ class Case:
 
     def at_metadata(self, version):
         """The quoted name of this table as its older metadata file `v<version>.metadata.json` has it."""
-        return f'cases.default."{self.name}@{version}"'
+        return f'cases.default."{self.name}@{version.replace(".", "_")}"'
 
     def metadata_files(self):
         """(table name, metadata file) of this table and of what its published queries name beside it."""
@@ -87,7 +87,7 @@ class Case:
         for entry in self.doc.get("published", []):
             version = published.other_metadata(self, entry)
             if version:
-                out.append((f"{self.name}@{version}", self.metadata_file.with_name(f"v{version}.metadata.json")))
+                out.append((f"{self.name}@{version.replace('.', '_')}", self.metadata_file.with_name(f"v{version}.metadata.json")))
         return sorted(set(out))
 
 
