@@ -112,8 +112,17 @@ def originals(kind, case):
     return [Original(case, path, _place(case, path)) for path in dict.fromkeys(recorded)]
 
 
+def _blocks(data):
+    """Where the blocks of an Avro file begin: behind the first sync marker, which also ends the file; else 0."""
+    return data.find(data[-16:]) + 16 if data[:4] == b"Obj\x01" else 0
+
+
 def make_copies(kind, tables, count, folder, random):
-    """`count` copies of the tables' files of a kind, a quarter of them truncated, the others with one flipped bit."""
+    """`count` copies of the tables' files of a kind, a quarter of them truncated, the others with one flipped bit.
+
+    Half of the bits are flipped where the rows are: behind the header of an Avro file, which is mostly its schema's
+    text, and anywhere in a file of another kind.
+    """
     files = [file for case in tables for file in originals(kind, case)]
     out = []
     for at in range(count):
@@ -123,7 +132,8 @@ def make_copies(kind, tables, count, folder, random):
         if random.random() < 0.25:
             del data[random.randrange(len(data)) :]
         else:
-            flipped = (random.randrange(len(data)), random.randrange(8))
+            start = _blocks(data) if random.random() < 0.5 else 0
+            flipped = (random.randrange(start, len(data)), random.randrange(8))
             data[flipped[0]] ^= 1 << flipped[1]
         place = folder / f"{at:04}" / original.place.name
         place.parent.mkdir(parents=True)

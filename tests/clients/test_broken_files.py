@@ -90,7 +90,7 @@ def outcome(client, kind, at, copy, original):
         if copy.place.name in text and not isinstance(error, flight.FlightUnauthorizedError):
             return "refused", text
         # A flipped bit in a path: the error names the file that is to be read now and is not there.
-        named = re.search(r"\bfile: (/.*?)(, \w|\))", text)
+        named = re.search(r"\bfile: (.+?)(, \w|\))", text)
         if kind in ("metadata", "manifest") and named and not pathlib.Path(named.group(1)).exists():
             return "refused, naming the path that the damage made", text
         return "an error that names no file!", text
