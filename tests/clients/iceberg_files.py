@@ -128,6 +128,30 @@ def write_manifest(path, table_schema, files, *, version, snapshot, sequence, co
 
     `explicit`: the sequence number stands in each entry; else it is inherited from the list.
     """
+    numbers = {"sequence_number": sequence, "file_sequence_number": sequence} if explicit else {}
+    entries = [{"status": 1, "snapshot_id": snapshot, **numbers, "data_file": file} for file in files]
+    return _write(path, table_schema, entries, version, snapshot, sequence, content)
+
+
+def write_merged_manifest(path, table_schema, files, *, version, snapshot, sequence):
+    """Writes a manifest that takes over data files of earlier commits: (keyword arguments of theirs, file) pairs.
+
+    What the snapshot itself added stays an added file.
+    """
+    entries = [
+        {
+            "status": 1 if numbers["snapshot"] == snapshot else 0,
+            "snapshot_id": numbers["snapshot"],
+            "sequence_number": numbers["sequence"],
+            "file_sequence_number": numbers["sequence"],
+            "data_file": file,
+        }
+        for numbers, file in files
+    ]
+    return _write(path, table_schema, entries, version, snapshot, sequence, 0)
+
+
+def _write(path, table_schema, entries, version, snapshot, sequence, content):
     header = {
         "schema": json.dumps(table_schema),
         "schema-id": "0",
@@ -136,23 +160,23 @@ def write_manifest(path, table_schema, files, *, version, snapshot, sequence, co
         "format-version": str(version),
         "content": "deletes" if content else "data",
     }
-    numbers = {"sequence_number": sequence, "file_sequence_number": sequence} if explicit else {}
-    entries = [{"status": 1, "snapshot_id": snapshot, **numbers, "data_file": file} for file in files]
     with path.open("wb") as out:
         fastavro.writer(out, ENTRY_SCHEMA, entries, metadata=header, codec="deflate")
+    files = [[entry["data_file"] for entry in entries if entry["status"] == status] for status in (1, 0)]
+    rows = [sum(file["record_count"] for file in part) for part in files]
     return {
         "manifest_path": str(path),
         "manifest_length": path.stat().st_size,
         "partition_spec_id": 0,
         "content": content,
         "sequence_number": sequence,
-        "min_sequence_number": sequence,
+        "min_sequence_number": min([sequence, *(entry.get("sequence_number") or sequence for entry in entries)]),
         "added_snapshot_id": snapshot,
-        "added_files_count": len(files),
-        "existing_files_count": 0,
+        "added_files_count": len(files[0]),
+        "existing_files_count": len(files[1]),
         "deleted_files_count": 0,
-        "added_rows_count": sum(file["record_count"] for file in files),
-        "existing_rows_count": 0,
+        "added_rows_count": rows[0],
+        "existing_rows_count": rows[1],
         "deleted_rows_count": 0,
         "partitions": [],
     }
