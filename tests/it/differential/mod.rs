@@ -22,6 +22,7 @@ fn pruned_scans_give_the_rows_of_the_model() {
     for seed in 0..TABLES {
         let table = tables::table(seed);
         let (schema, rows) = (table.schema().clone(), table.rows());
+        let reader = read::Reader::open(&table).unwrap();
         let mut dice = Dice::new(seed ^ 0xabcd);
         for _ in 0..PREDICATES {
             let predicate = Predicate::random(&mut dice, &schema, &rows, 2);
@@ -32,7 +33,7 @@ fn pruned_scans_give_the_rows_of_the_model() {
                 .collect();
             expected.sort_unstable();
             let sql = format!("SELECT id FROM t WHERE {}", predicate.sql(&schema));
-            let got = match read::query(&table, &sql) {
+            let got = match reader.query(&sql) {
                 Ok(got) => got,
                 Err(e) => panic!("seed {seed}: {sql}: {e:?}"),
             };
