@@ -40,7 +40,7 @@ pub(super) async fn load(
     let metadata = footer(io, &context.caches, &location).await?;
     let mut found = Vec::new();
     for row_group in row_groups_naming(&metadata, io, task)? {
-        let key = CacheKey::new(CacheKind::PositionDeletes, format!("{location}#{row_group}"), io.map_key());
+        let key = CacheKey::new(CacheKind::PositionDeletes, format!("{location}#{row_group}"), io.cache_scope());
         let by_file: Arc<ByFile> = context
             .caches
             .deletes
