@@ -31,11 +31,28 @@ TABLES = {
 
 @dataclasses.dataclass(frozen=True)
 class Original:
-    """A file of a table: as recorded (None for the metadata file itself), and where it is."""
+    """A file of a table: as recorded (None for the metadata file itself), where it is, and which bytes matter most.
+
+    `vectors` are the ranges of a Puffin file that hold vectors in use.
+    """
 
     case: cases.Case
     recorded: str | None
     place: pathlib.Path
+    vectors: tuple = ()
+
+    def byte(self, data, random):
+        """A byte to damage, in half of the cases one of those that decide about rows.
+
+        These are the blocks of an Avro file, whose header is mostly the text of its schema, and the vectors of a
+        Puffin file; of the other formats any byte.
+        """
+        if random.random() < 0.5:
+            if self.vectors:
+                return random.randrange(*random.choice(self.vectors))
+            if data[:4] == b"Obj\x01":  # behind the first sync marker, which also ends the file
+                return random.randrange(data.find(data[-16:]) + 16, len(data))
+        return random.randrange(len(data))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,27 +119,22 @@ def originals(kind, case):
     if kind == "metadata":
         return [Original(case, None, case.metadata_file)]
     (snapshot,) = [s for s in document["snapshots"] if s["snapshot-id"] == document["current-snapshot-id"]]
-    lists = [snapshot["manifest-list"]]
+    lists, vectors = [snapshot["manifest-list"]], {}
     manifests = [entry["manifest_path"] for entry in _records(_place(case, lists[0]))]
     if kind == "manifest":
         recorded = lists + manifests
     else:
         files = [entry["data_file"] for path in manifests for entry in _records(_place(case, path)) if entry["status"] < 2]
         recorded = [file["file_path"] for file in files if file["file_format"].lower() == kind]
-    return [Original(case, path, _place(case, path)) for path in dict.fromkeys(recorded)]
-
-
-def _blocks(data):
-    """Where the blocks of an Avro file begin: behind the first sync marker, which also ends the file; else 0."""
-    return data.find(data[-16:]) + 16 if data[:4] == b"Obj\x01" else 0
+        for file in files if kind == "puffin" else []:
+            if file["file_format"].lower() == kind:
+                at = file["content_offset"]
+                vectors.setdefault(file["file_path"], []).append((at, at + file["content_size_in_bytes"]))
+    return [Original(case, path, _place(case, path), tuple(vectors.get(path, ()))) for path in dict.fromkeys(recorded)]
 
 
 def make_copies(kind, tables, count, folder, random):
-    """`count` copies of the tables' files of a kind, a quarter of them truncated, the others with one flipped bit.
-
-    Half of the bits are flipped where the rows are: behind the header of an Avro file, which is mostly its schema's
-    text, and anywhere in a file of another kind.
-    """
+    """`count` copies of the tables' files of a kind, a quarter of them truncated, the others with one flipped bit."""
     files = [file for case in tables for file in originals(kind, case)]
     out = []
     for at in range(count):
@@ -132,8 +144,7 @@ def make_copies(kind, tables, count, folder, random):
         if random.random() < 0.25:
             del data[random.randrange(len(data)) :]
         else:
-            start = _blocks(data) if random.random() < 0.5 else 0
-            flipped = (random.randrange(start, len(data)), random.randrange(8))
+            flipped = (original.byte(data, random), random.randrange(8))
             data[flipped[0]] ^= 1 << flipped[1]
         place = folder / f"{at:04}" / original.place.name
         place.parent.mkdir(parents=True)

@@ -11,6 +11,7 @@ import os
 import pathlib
 import random
 import re
+import tempfile
 
 import pyarrow as pa
 import pyarrow.flight as flight
@@ -34,14 +35,15 @@ def tables_of(kind):
 
 
 @pytest.fixture(scope="module")
-def copies(tmp_path_factory):
+def copies():
     """Kind to its damaged copies, from a seed of the kind alone."""
     out = {}
-    for kind in damage.KINDS:
-        if tables_of(kind):
-            source = random.Random(f"broken {kind}")
-            out[kind] = damage.make_copies(kind, tables_of(kind), COPIES, tmp_path_factory.mktemp(kind), source)
-    return out
+    with tempfile.TemporaryDirectory(prefix="sandur-broken-") as folder:
+        for kind in damage.KINDS:
+            if tables_of(kind):
+                source = random.Random(f"broken {kind}")
+                out[kind] = damage.make_copies(kind, tables_of(kind), COPIES, pathlib.Path(folder) / kind, source)
+        yield out
 
 
 @pytest.fixture(scope="module")
