@@ -1,7 +1,7 @@
 """Damaged copies of a table's files: which files a table reads, and what is done to them.
 
-Each copy stands in a folder of its own under the name of its original, because the server keeps what it read by
-path. The table around it is not copied: a `path_map` rule of the whole path leads to the damaged file.
+Each copy has a path of its own, because the server keeps what it read by path. The table around it is not copied:
+a `path_map` rule of the whole path leads to the damaged file.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ TABLES = {
     "metadata": ["sample_orders", "sample_measurements", "spark_schema_evolution_deletes", "icebergjava_v3_defaults"],
     "manifest": ["sample_customers", "sample_measurements", "icebergjava_eq_key_sets", "spark_v3_dv_replaced"],
     "puffin": ["sample_measurements", "spark_v3_dv_replaced", "spark_v3_dv_many_in_puffin", "icebergjava_v3_dv_and_eq"],
-    "parquet": ["sample_customers", "icebergjava_all_types_parquet", "flink_v2_upsert", "spark_v2_update_merge_mor"],
+    "parquet": ["sample_customers", "icebergjava_all_types_parquet", "flink_v2_upsert", "icebergjava_pos_with_row"],
     "avro": ["flink_v2_append_types", "spark_v2_posdel_file_avro", "icebergjava_eq_avro_orc_files", "impala_v3_default_value_avro"],
     "orc": ["spark_v2_orc_data", "icebergjava_all_types_orc", "icebergjava_eq_avro_orc_files", "impala_v2_no_deletes_orc"],
 }
@@ -96,7 +96,7 @@ class Copy:
         case = self.original.case
         if self.original.recorded is None:
             return cases.table_toml(catalog, name, self.place, case.path_map)
-        # A rule's target is also a folder that the table may read from; the second rule adds the copy's folder.
+        # A rule's target is also a folder that the table may read from; the second rule adds the copies' folder.
         rules = [(self.original.recorded, str(self.place)), ("/damaged/", f"{self.place.parent}/"), *case.path_map]
         return cases.table_toml(catalog, name, case.metadata_file, rules)
 
@@ -136,6 +136,7 @@ def originals(kind, case):
 def make_copies(kind, tables, count, folder, random):
     """`count` copies of the tables' files of a kind, a quarter of them truncated, the others with one flipped bit."""
     files = [file for case in tables for file in originals(kind, case)]
+    folder.mkdir()
     out = []
     for at in range(count):
         original = files[at % len(files)]
@@ -146,8 +147,7 @@ def make_copies(kind, tables, count, folder, random):
         else:
             flipped = (original.byte(data, random), random.randrange(8))
             data[flipped[0]] ^= 1 << flipped[1]
-        place = folder / f"{at:04}" / original.place.name
-        place.parent.mkdir(parents=True)
+        place = folder / f"{at:04}-{original.place.name}"
         place.write_bytes(data)
         out.append(Copy(original, place, len(data), flipped))
     return out
