@@ -117,7 +117,7 @@ def same_row(wanted, row, variants=()):
 
 def same_value(wanted, value):
     """One published text against one canonical value."""
-    if wanted is None or wanted == "NULL":
+    if wanted is None or (wanted == "NULL" and value != "NULL"):  # a text may be just that
         return value is None
     if value is None:
         return False

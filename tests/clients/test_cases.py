@@ -59,6 +59,10 @@ def check_rows(case, table, expected):
         field = table.schema.field(name)
         assert canonical.same_type(kind, field.type), f"column {name}: {field.type} instead of {kind}"
     rows = canonical.table_rows(table, case.uuid_columns)
+    kinds = dict(case.expected.get("schema", []))
+    for at, name in enumerate(table.column_names):
+        if "variant" in kinds.get(name, ""):
+            parse_variants(table, rows, at, kinds[name])
     if expected.get("status") == "published_only" and "rows" in expected:
         assert published.same_rows(expected["rows"], rows), rows[:20]
         return
@@ -66,6 +70,13 @@ def check_rows(case, table, expected):
         assert canonical.sorted_lines(rows) == canonical.sorted_lines(expected["rows"])
     if "sha256" in expected:
         assert canonical.sha256(table.column_names, rows) == expected["sha256"]
+
+
+def parse_variants(table, rows, at, kind):
+    """Parses the variants of a column in canonical rows where they came as JSON text, not as two binaries."""
+    if "string" in str(table.field(at).type):
+        for row in rows:
+            row[at] = canonical.with_variants(kind, row[at])
 
 
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
@@ -203,8 +214,11 @@ def test_published_result(case, at, connection, record):
     table = ask(case, connection, record, question.sql)
     if table is None:
         return
-    variants = [at for at, field in enumerate(table.schema) if canonical.is_variant_field(field)]
     rows = canonical.table_rows(table, case.uuid_columns)
+    # The one table with published variants has no schema in its expected.json: its variant column is v.
+    variants = [at for at, name in enumerate(table.column_names) if name == "v" and "variant" in case.doc["features"]]
+    for at in variants:
+        parse_variants(table, rows, at, "variant")
     wanted = question.wanted(entry["rows"])
     assert published.same_rows(wanted, rows, variants), f"{question.sql}\nserver:    {rows[:20]}\npublished: {wanted[:20]}"
     record(ANSWERED, "published results")
