@@ -1,0 +1,1 @@
+//! Rows of Avro files against a second writer.

@@ -1,0 +1,1 @@
+//! Columns and stripes of ORC files.
