@@ -3,7 +3,7 @@
 //! Invariants: an entry is immutable and complete (a load that fails or is dropped leaves
 //! nothing); several callers of one missing key share one load; the sum of weights stays within
 //! the budget; a cache never decides a commit. Keys are resolved locations: formats forbid
-//! rewriting a file in place, so a location names its content for ever.
+//! rewriting a file in place, so within a table a location names its content for ever.
 
 use std::any::Any;
 use std::fmt;

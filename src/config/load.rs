@@ -66,8 +66,12 @@ fn read(file: &Path) -> Result<String> {
         };
         error.with("file", file.display()).with_source(e)
     };
-    let size = std::fs::metadata(file).map_err(failed)?.len();
-    if size > MAX_FILE_BYTES {
+    let metadata = std::fs::metadata(file).map_err(failed)?;
+    // A device or a pipe has no size and may have no end.
+    if !metadata.is_file() {
+        return Err(Error::invalid("configuration is no regular file").with("file", file.display()));
+    }
+    if metadata.len() > MAX_FILE_BYTES {
         return Err(Error::invalid("configuration file is too large").with("file", file.display()));
     }
     std::fs::read_to_string(file).map_err(failed)

@@ -52,7 +52,8 @@ impl TableLoader {
     pub async fn at(&self, ident: &TableIdent, location: &TableLocation, metadata_file: &str) -> Result<IcebergTable> {
         let io = self.io(location, None)?;
         let metadata = self.metadata(&io, metadata_file).await.context("table", || ident)?;
-        let io = self.io(location, Some(&metadata.location))?;
+        let identity = metadata.table_uuid.map(|uuid| uuid.to_string()).unwrap_or_default();
+        let io = self.io(location, Some(&metadata.location))?.for_table(&identity);
         let files = TableFiles {
             io,
             caches: Arc::clone(&self.caches),
@@ -81,7 +82,9 @@ impl TableLoader {
     }
 
     async fn metadata(&self, io: &TableIo, file: &str) -> Result<Arc<TableMetadata>> {
-        let key = CacheKey::new(CacheKind::TableMetadata, file, 0);
+        // A table that is dropped and made again in the same folder starts with the same file name.
+        let stamp = io.stamp(file, FileKind::Metadata).await.context("file", || file)?;
+        let key = CacheKey::new(CacheKind::TableMetadata, file, stamp);
         self.caches
             .metadata
             .get_or_load(key, async {

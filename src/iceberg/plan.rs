@@ -89,7 +89,7 @@ async fn manifest_list(files: &TableFiles, snapshot: &Snapshot) -> Result<Arc<Ve
         SnapshotManifests::List(recorded) => recorded,
     };
     let location = files.io.resolve(recorded).context("file", || recorded)?;
-    let key = CacheKey::new(CacheKind::ManifestList, location.as_str(), 0);
+    let key = CacheKey::new(CacheKind::ManifestList, location.as_str(), files.io.cache_scope());
     files
         .caches
         .metadata
@@ -114,7 +114,8 @@ async fn manifest(files: &TableFiles, metadata: &Arc<TableMetadata>, entry: Mani
     // What is inherited (sequence numbers, ids) belongs to the list entry, so it is part of the key.
     let part = entry.sequence_number.cast_unsigned()
         ^ entry.added_snapshot_id.unwrap_or(0).cast_unsigned().rotate_left(21)
-        ^ entry.first_row_id.map_or(0, |id| id.wrapping_add(1)).rotate_left(42);
+        ^ entry.first_row_id.map_or(0, |id| id.wrapping_add(1)).rotate_left(42)
+        ^ files.io.cache_scope();
     let key = CacheKey::new(CacheKind::Manifest, location.as_str(), part);
     files
         .caches

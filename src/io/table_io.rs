@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use object_store::local::LocalFileSystem;
 use object_store::path::Path as StorePath;
-use object_store::{ObjectStore, ObjectStoreExt};
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use super::path_map::strip_segments;
 use super::{FileKind, IoCounters, PathMap, normalise};
@@ -43,6 +43,8 @@ pub struct TableIo {
     storage: Arc<Storage>,
     map: Arc<PathMap>,
     roots: Arc<[String]>,
+    /// Which table the files belong to, beyond their names.
+    identity: Arc<str>,
 }
 
 impl TableIo {
@@ -65,6 +67,7 @@ impl TableIo {
             storage,
             map: Arc::new(map),
             roots: all.into(),
+            identity: "".into(),
         })
     }
 
@@ -73,11 +76,29 @@ impl TableIo {
         &self.storage
     }
 
-    /// Names the path map: what is cached by resolved names of other files holds for one map only.
-    pub fn map_key(&self) -> u64 {
+    /// The same access for the table of this identity (Iceberg: its uuid).
+    #[must_use]
+    pub fn for_table(mut self, identity: &str) -> Self {
+        self.identity = identity.into();
+        self
+    }
+
+    /// Part of the key of what is cached of this table's files. It names the table, since a table
+    /// that was dropped and made again may give the old names to new files, and the path map,
+    /// since what holds resolved names holds for one map only.
+    pub fn cache_scope(&self) -> u64 {
         let mut hasher = std::hash::DefaultHasher::new();
+        self.identity.hash(&mut hasher);
         self.map.hash(&mut hasher);
         hasher.finish()
+    }
+
+    /// Tells apart what one location held at different times, for files that may be replaced.
+    pub async fn stamp(&self, location: &str, kind: FileKind) -> Result<u64> {
+        let meta = self.head(location, kind).await?;
+        let mut hasher = std::hash::DefaultHasher::new();
+        (meta.size, meta.last_modified, meta.e_tag).hash(&mut hasher);
+        Ok(hasher.finish())
     }
 
     /// The location that a recorded path stands for: normalised, mapped, below an allowed root.
@@ -120,10 +141,13 @@ impl TableIo {
 
     /// Size of a file in bytes.
     pub async fn size(&self, location: &str, kind: FileKind) -> Result<u64> {
+        Ok(self.head(location, kind).await?.size)
+    }
+
+    async fn head(&self, location: &str, kind: FileKind) -> Result<ObjectMeta> {
         let path = self.open(location).await?;
         self.storage.counters.record(kind, 1, 0);
-        let meta = self.storage.local.head(&path).await.map_err(|e| store_error(e, location))?;
-        Ok(meta.size)
+        self.storage.local.head(&path).await.map_err(|e| store_error(e, location))
     }
 
     /// A whole file of at most `limit` bytes.

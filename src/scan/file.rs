@@ -24,7 +24,7 @@ const FOOTER_GUESS: u64 = 64 << 10;
 
 /// A file's footer with the arrow schema derived from its Parquet schema alone (an embedded arrow schema is ignored).
 pub(super) async fn footer(io: &TableIo, caches: &Caches, location: &Arc<str>) -> Result<Arc<ArrowReaderMetadata>> {
-    let key = CacheKey::new(CacheKind::ParquetFooter, Arc::clone(location), 0);
+    let key = CacheKey::new(CacheKind::ParquetFooter, Arc::clone(location), io.cache_scope());
     caches
         .metadata
         .get_or_load(key, async {

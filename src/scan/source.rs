@@ -76,6 +76,25 @@ impl MergeOnReadSource {
     }
 }
 
+impl MergeOnReadSource {
+    /// Exact where metadata alone tells: `count(*)` is then answered without reading.
+    fn row_count(&self) -> Precision<usize> {
+        let tasks = &self.plan.tasks;
+        let known = tasks
+            .iter()
+            .try_fold(0u64, |sum, task| sum.checked_add(task.known_rows()?))
+            .and_then(|rows| usize::try_from(rows).ok());
+        match (known, self.fetch) {
+            (Some(rows), None) => Precision::Exact(rows),
+            (Some(rows), Some(fetch)) if self.partitions == 1 => Precision::Exact(rows.min(fetch)),
+            _ => {
+                let rows = tasks.iter().map(|t| t.estimated_rows()).fold(0, u64::saturating_add);
+                Precision::Inexact(usize::try_from(rows).unwrap_or(usize::MAX))
+            }
+        }
+    }
+}
+
 /// A data file that was opened: footer, deletes, and how its columns become the table's.
 #[derive(Debug)]
 pub(super) struct OpenFile {
@@ -324,12 +343,7 @@ impl DataSource for MergeOnReadSource {
     fn partition_statistics(&self, partition: Option<usize>) -> DfResult<Arc<Statistics>> {
         let mut statistics = Statistics::new_unknown(&self.schema);
         if partition.is_none() {
-            let live = |t: &Arc<FileScanTask>| {
-                t.record_count
-                    .saturating_sub(t.deletes.vector.as_ref().map_or(0, |v| v.cardinality))
-            };
-            let rows = self.plan.tasks.iter().map(live).fold(0, u64::saturating_add);
-            statistics.num_rows = Precision::Inexact(usize::try_from(rows).unwrap_or(usize::MAX));
+            statistics.num_rows = self.row_count();
         }
         Ok(Arc::new(statistics))
     }

@@ -54,9 +54,18 @@ fn own(error: &DataFusionError) -> Option<&Error> {
     None
 }
 
+/// The cause below what the engine says about its own inside (names of optimizer rules).
+fn cause(error: &DataFusionError) -> &DataFusionError {
+    match error {
+        DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => cause(inner),
+        DataFusionError::Shared(inner) => cause(inner),
+        other => other,
+    }
+}
+
 fn foreign(error: &DataFusionError) -> Error {
     let kind = kind(error);
-    let mut text = error.strip_backtrace();
+    let mut text = cause(error).strip_backtrace();
     for prefix in [
         "Error during planning: ",
         "Schema error: ",

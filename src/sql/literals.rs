@@ -3,6 +3,8 @@
 //! - A number with a fraction is a double, as in DataFusion; one with more digits than a double
 //!   holds becomes a decimal, so that it equals the decimal that was stored. Compared with a
 //!   double it is a double after all: a double cast to a decimal would lose values.
+//! - `TIMESTAMP '..'` with digits below the microsecond counts nanoseconds, which the type of that
+//!   name does not.
 //! - Text compared with a `uuid` column is read as a UUID: a uuid travels as 16 bytes, which the
 //!   engine does not compare with text. Text that is no UUID is an error, not a comparison that
 //!   is never true.
@@ -24,8 +26,37 @@ const DECIMAL_DIGITS: usize = 38;
 /// The extension name that marks a uuid column.
 const EXTENSION: (&str, &str) = ("ARROW:extension:name", "arrow.uuid");
 
-/// Makes a number with more digits than a double holds a decimal; other expressions stay.
+/// Fraction digits of a timestamp in microseconds.
+const MICROSECOND_DIGITS: usize = 6;
+
+/// Gives number and timestamp literals a type that holds all their digits; other expressions stay.
 pub(super) fn make_exact(expr: &mut ast::Expr) {
+    match expr {
+        ast::Expr::TypedString(literal) => keep_nanoseconds(literal),
+        _ => widen_number(expr),
+    }
+}
+
+fn keep_nanoseconds(literal: &mut ast::TypedString) {
+    let zoned = match &literal.data_type {
+        ast::DataType::Timestamp(None, zone) => matches!(zone, ast::TimezoneInfo::Tz | ast::TimezoneInfo::WithTimeZone),
+        ast::DataType::TimestampNtz(None) => false,
+        _ => return,
+    };
+    let ast::Value::SingleQuotedString(text) = &literal.value.value else {
+        return;
+    };
+    let fraction = text.split_once('.').map_or("", |(_, rest)| rest);
+    let digits = fraction.len() - fraction.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let significant = fraction[..digits].trim_end_matches('0').len();
+    if significant > MICROSECOND_DIGITS {
+        let name = if zoned { "timestamptz_ns" } else { "timestamp_ns" };
+        literal.data_type = ast::DataType::Custom(ast::ObjectName::from(vec![ast::Ident::new(name)]), Vec::new());
+    }
+}
+
+/// Makes a number with more digits than a double holds a decimal.
+fn widen_number(expr: &mut ast::Expr) {
     let ast::Expr::Value(ast::ValueWithSpan {
         value: ast::Value::Number(text, _),
         span,

@@ -11,6 +11,7 @@ mod errors;
 mod functions;
 mod gate;
 mod info_schema;
+mod interrupt;
 mod literals;
 mod memory;
 mod names;

@@ -20,6 +20,7 @@ use futures::{Stream, StreamExt};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 use super::errors::{from_datafusion, to_datafusion};
+use super::interrupt::{Interrupt, InterruptOnDrop, interruptible};
 use super::output::conform;
 use super::params::Values;
 use super::pool::{Abort, Pool};
@@ -48,12 +49,14 @@ pub(super) async fn start(
     let (sender, receiver) = mpsc::channel(BUFFERED);
     let (ready, started) = oneshot::channel();
     let schema = Arc::clone(&prepared.schema);
+    let interrupt = Interrupt::default();
     let execution = Execution {
         pool: Arc::clone(pool),
         state: state.clone(),
         plan: Arc::new(prepared.plan),
         schema: Arc::clone(&schema),
         values,
+        interrupt: interrupt.clone(),
         sender,
     };
     let task = pool.spawn(async move {
@@ -64,6 +67,7 @@ pub(super) async fn start(
         schema,
         receiver,
         ended: false,
+        _interrupt: InterruptOnDrop(interrupt),
         _task: Abort(task.abort_handle()),
     };
     match started.await {
@@ -79,6 +83,7 @@ struct Execution {
     plan: Arc<LogicalPlan>,
     schema: SchemaRef,
     values: Values,
+    interrupt: Interrupt,
     sender: mpsc::Sender<Message>,
 }
 
@@ -138,7 +143,7 @@ impl Execution {
             let planned = planner.create_physical_plan(&optimized, session.as_ref()).await;
             planned.map_err(from_datafusion)
         });
-        let physical = physical.await?;
+        let physical = interruptible(physical.await?, &self.interrupt).map_err(from_datafusion)?;
         execute_stream(physical, state.task_ctx()).map_err(from_datafusion)
     }
 }
@@ -148,6 +153,7 @@ struct Answer {
     schema: SchemaRef,
     receiver: mpsc::Receiver<Message>,
     ended: bool,
+    _interrupt: InterruptOnDrop,
     _task: Abort,
 }
 

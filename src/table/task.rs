@@ -61,6 +61,25 @@ pub struct FileScanTask {
     pub deletes: DeleteSet,
 }
 
+impl FileScanTask {
+    /// Rows that the file shows, where metadata alone tells: recorded rows less what a vector
+    /// deletes. Position delete files may name a row twice, and what equality deletes match is
+    /// only known by reading; neither is counted on. So is no vector of more rows than the file has.
+    pub fn known_rows(&self) -> Option<u64> {
+        let deletes = &self.deletes;
+        if !deletes.positions.is_empty() || !deletes.equality.is_empty() {
+            return None;
+        }
+        self.record_count.checked_sub(deletes.vector.as_ref().map_or(0, |v| v.cardinality))
+    }
+
+    /// About as many rows as the file shows.
+    pub fn estimated_rows(&self) -> u64 {
+        let vector = self.deletes.vector.as_ref().map_or(0, |v| v.cardinality);
+        self.record_count.saturating_sub(vector)
+    }
+}
+
 /// All deletes that apply to one data file. A vector excludes position deletes (the vector has
 /// replaced them); equality deletes apply to what is left.
 #[derive(Debug, Clone, Default)]

@@ -4,38 +4,17 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Once;
 
 use sandur::bitmap::{RowSet, deletion_vector, portable};
 use serde_json::Value;
 
-/// Where the case collection lies; `None` (after a line about it) when it is absent outside of CI.
-fn cases_dir() -> Option<PathBuf> {
-    let dir = std::env::var_os("SANDUR_CASES").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/cases"), PathBuf::from);
-    if dir.is_dir() {
-        return Some(dir);
-    }
-    assert!(std::env::var_os("CI").is_none(), "the case collection is absent, set SANDUR_CASES");
-    static SAID: Once = Once::new();
-    SAID.call_once(|| println!("skipped: no case collection at {}, set SANDUR_CASES", dir.display()));
-    None
-}
+use crate::support::cases;
 
+/// Where the case collection lies; `None` (after a line about it) when it is absent outside of CI.
 /// The files of one group of `format/expected.json`: name, bytes and entry. Empty when the collection is absent.
 pub(crate) fn format_cases(group: &str) -> Vec<(String, Vec<u8>, Value)> {
-    let Some(dir) = cases_dir().map(|dir| dir.join("format")) else {
-        return Vec::new();
-    };
-    let expected: Value = serde_json::from_slice(&fs::read(dir.join("expected.json")).unwrap()).unwrap();
-    let cases: Vec<_> = expected
-        .as_object()
-        .unwrap()
-        .iter()
-        .filter(|(name, _)| name.starts_with(group) && name[group.len()..].starts_with('/'))
-        .map(|(name, entry)| (name.clone(), fs::read(dir.join(name)).unwrap(), entry.clone()))
-        .collect();
-    assert!(!cases.is_empty(), "no entry of group {group}");
-    cases
+    let listed = cases::format(group).into_iter().filter(|file| !file.json.is_null());
+    listed.map(|file| (file.name, fs::read(&file.path).unwrap(), file.json)).collect()
 }
 
 /// All files below the collection's Iceberg tables whose names end in `suffix`.
@@ -51,7 +30,7 @@ pub(crate) fn table_files(suffix: &str) -> Vec<PathBuf> {
         }
     }
     let mut found = Vec::new();
-    if let Some(dir) = cases_dir() {
+    if let Some(dir) = cases::dir_or_say() {
         visit(&dir.join("iceberg"), suffix, &mut found);
         assert!(!found.is_empty(), "no file *{suffix}");
     }

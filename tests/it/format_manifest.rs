@@ -11,17 +11,7 @@ use sandur::iceberg::manifest::{FileContent, Manifest, ManifestContent, Manifest
 use sandur::iceberg::spec::{Literal, PartitionSpec, SnapshotManifests, TableMetadata};
 use serde_json::Value as Json;
 
-/// Where the case collection lies: `SANDUR_CASES`, else beside the project. Without it the test
-/// is left out with one line, except in CI, where it fails.
-fn cases_dir() -> Option<PathBuf> {
-    let dir = std::env::var_os("SANDUR_CASES").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/cases"), PathBuf::from);
-    if dir.join("format/expected.json").is_file() {
-        return Some(dir);
-    }
-    assert!(std::env::var_os("CI").is_none(), "the case collection is not at {}", dir.display());
-    eprintln!("left out: the case collection is not at {} (set SANDUR_CASES)", dir.display());
-    None
-}
+use crate::support::cases;
 
 /// What another Avro reader sees: the fields of a record by their ids, unions taken off.
 type Row = HashMap<i32, (Json, Value)>;
@@ -368,7 +358,7 @@ const LENGTH_BEFORE_FIXED: &str = "icebergjava_fixed_partition";
 
 #[test]
 fn fixed_partition_values_with_a_length_in_front_are_read() {
-    let Some(cases) = cases_dir() else { return };
+    let Some(cases) = cases::dir_or_say() else { return };
     let dir = cases.join("iceberg").join(LENGTH_BEFORE_FIXED).join("table/metadata");
     let metadata = TableMetadata::from_bytes(&std::fs::read(dir.join("v5.metadata.json")).unwrap(), "v5").unwrap();
     let file = |location: &str| std::fs::read(dir.join(location.rsplit('/').next().unwrap())).unwrap();
@@ -397,7 +387,7 @@ fn fixed_partition_values_with_a_length_in_front_are_read() {
 
 #[test]
 fn manifests_of_every_table_agree_with_another_reader() {
-    let Some(cases) = cases_dir() else { return };
+    let Some(cases) = cases::dir_or_say() else { return };
     let mut seen = Seen::default();
     let mut tables: Vec<_> = std::fs::read_dir(cases.join("iceberg"))
         .unwrap()
@@ -412,7 +402,7 @@ fn manifests_of_every_table_agree_with_another_reader() {
 
 #[test]
 fn single_manifest_lists_agree_with_another_reader() {
-    let Some(cases) = cases_dir() else { return };
+    let Some(cases) = cases::dir_or_say() else { return };
     let mut lists = 0;
     for dir in ["iceberg-rust", "iceberg-go-duckdb-v3", "pg_lake"] {
         for path in avro_files(&cases.join("format/manifest").join(dir)) {
@@ -458,7 +448,7 @@ fn listed(location: &Path) -> ManifestFile {
 
 #[test]
 fn single_manifests_agree_with_another_reader() {
-    let Some(cases) = cases_dir() else { return };
+    let Some(cases) = cases::dir_or_say() else { return };
     let mut manifests = 0;
     for path in avro_files(&cases.join("format/manifest/pg_lake")) {
         let name = path.display().to_string();
@@ -477,7 +467,7 @@ fn single_manifests_agree_with_another_reader() {
 
 #[test]
 fn a_partition_field_whose_name_is_no_avro_name_is_read() {
-    let Some(cases) = cases_dir() else { return };
+    let Some(cases) = cases::dir_or_say() else { return };
     let path = cases.join("format/manifest/pg_lake-odd/dot-field-name.avro");
     let bytes = std::fs::read(&path).unwrap();
     let schema = r#"{"type": "struct", "schema-id": 0, "fields": [{"id": 12, "name": "ts", "required": true, "type": "timestamp"}]}"#;
@@ -497,7 +487,7 @@ fn a_partition_field_whose_name_is_no_avro_name_is_read() {
 
 #[test]
 fn manifests_without_any_metadata_of_their_own_are_read() {
-    let Some(cases) = cases_dir() else { return };
+    let Some(cases) = cases::dir_or_say() else { return };
     let table = table_of(r#"{"type": "struct", "schema-id": 0, "fields": []}"#, "[]");
     for (file, data_file) in [
         ("equality-ids-manifest.avro", "s3://test-bucket/sec_test/equality_ids_test.parquet"),
@@ -518,7 +508,7 @@ fn manifests_without_any_metadata_of_their_own_are_read() {
 
 #[test]
 fn an_encrypted_manifest_list_is_unsupported() {
-    let Some(cases) = cases_dir() else { return };
+    let Some(cases) = cases::dir_or_say() else { return };
     let bytes = std::fs::read(cases.join("format/manifest/iceberg-rust/manifest-list-v3-encrypted.avro")).unwrap();
     let error = read_manifest_list(&bytes, "manifest-list-v3-encrypted.avro").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);

@@ -10,17 +10,7 @@ use sandur::error::ErrorKind;
 use sandur::iceberg::spec::{NAME_MAPPING_PROPERTY, PartitionSpec, Schema, TableMetadata};
 use serde_json::Value;
 
-/// Where the case collection lies: `SANDUR_CASES`, else beside the project. Without it the test
-/// is left out with one line, except in CI, where it fails.
-fn cases_dir() -> Option<PathBuf> {
-    let dir = std::env::var_os("SANDUR_CASES").map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/cases"), PathBuf::from);
-    if dir.join("format/expected.json").is_file() {
-        return Some(dir);
-    }
-    assert!(std::env::var_os("CI").is_none(), "the case collection is not at {}", dir.display());
-    eprintln!("left out: the case collection is not at {} (set SANDUR_CASES)", dir.display());
-    None
-}
+use crate::support::cases;
 
 fn read(path: &Path) -> (Vec<u8>, sandur::error::Result<TableMetadata>) {
     let bytes = std::fs::read(path).unwrap();
@@ -79,7 +69,7 @@ fn metadata_files(dir: &Path, found: &mut Vec<PathBuf>) {
 
 #[test]
 fn single_files_are_what_they_are_meant_to_be() {
-    let Some(cases) = cases_dir() else { return };
+    let Some(cases) = cases::dir_or_say() else { return };
     let expected: Value = serde_json::from_slice(&std::fs::read(cases.join("format/expected.json")).unwrap()).unwrap();
     let (mut valid, mut refused, mut wrong) = (0, 0, Vec::new());
     for (name, case) in expected.as_object().unwrap() {
@@ -117,7 +107,7 @@ fn single_files_are_what_they_are_meant_to_be() {
 
 #[test]
 fn metadata_of_views_is_refused_as_such() {
-    let Some(cases) = cases_dir() else { return };
+    let Some(cases) = cases::dir_or_say() else { return };
     let mut files = 0;
     for entry in std::fs::read_dir(cases.join("format/metadata-json/iceberg-java-view")).unwrap() {
         let path = entry.unwrap().path();
@@ -131,7 +121,7 @@ fn metadata_of_views_is_refused_as_such() {
 
 #[test]
 fn metadata_of_every_table_reads_and_is_written_back_without_loss() {
-    let Some(cases) = cases_dir() else { return };
+    let Some(cases) = cases::dir_or_say() else { return };
     let mut files = Vec::new();
     metadata_files(&cases.join("iceberg"), &mut files);
     let (mut tables, mut stubs, mut wrong) = (0, Vec::new(), Vec::new());

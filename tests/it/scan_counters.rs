@@ -184,3 +184,34 @@ async fn decoding_runs_on_the_pool_and_a_dropped_stream_stops_it() {
     let read = settled.await;
     assert!(read < 400, "the second scan went on to its end: {read}");
 }
+
+async fn count_star(reader: &Reader, table: &TestTable) -> i64 {
+    let session = reader.session(table).await;
+    let batches = session.sql("SELECT count(*) FROM t").await.unwrap().collect().await.unwrap();
+    let column = batches[0].column(0);
+    arrow::array::AsArray::as_primitive::<arrow::datatypes::Int64Type>(column).value(0)
+}
+
+#[tokio::test]
+async fn rows_are_counted_from_record_counts_less_vector_cardinalities_without_opening_a_file() {
+    let table = middle_row_group_deleted();
+    let reader = Reader::new(1 << 20, 1 << 20);
+    assert_eq!(count_star(&reader, &table).await, 199);
+    assert_eq!(reader.requests(&[FileKind::Footer, FileKind::Data, FileKind::Delete]), 0);
+}
+
+/// B095, B097: position deletes may overlap and equality deletes match what they match.
+#[tokio::test]
+async fn rows_under_position_or_equality_deletes_are_counted_by_reading() {
+    let mut positions = TableBuilder::temp(ids()).create();
+    positions.append(DataFile::named("F").rows(rows(10)));
+    positions.delete_positions(PositionDeletes::named("P1").rows("F", [1, 2]));
+    positions.delete_positions(PositionDeletes::named("P2").rows("F", [2, 3]));
+    let mut keys = TableBuilder::temp(ids()).create();
+    keys.append(DataFile::named("F").rows(rows(10)));
+    keys.delete_keys(EqualityDeletes::named("E", [1]).rows(json!([[3], [4], [99]])));
+    let reader = Reader::new(1 << 20, 1 << 20);
+    assert_eq!(count_star(&reader, &positions).await, 7);
+    assert_eq!(count_star(&reader, &keys).await, 8);
+    assert!(reader.requests(&[FileKind::Delete]) > 0);
+}

@@ -70,6 +70,41 @@ async fn dropping_a_stream_stops_the_query_and_lets_the_next_one_in() {
     assert_eq!(admitted.unwrap().unwrap().next().await.unwrap().unwrap().num_rows(), 1);
 }
 
+/// Each of these would compute for hours without a row to give.
+#[tokio::test]
+async fn a_join_that_gives_no_rows_ends_with_its_reader_and_leaves_room_for_others() {
+    let wide = "generate_series(1, 3000000)";
+    let endless = [
+        format!("SELECT 1 FROM {wide} a(x) JOIN {wide} b(y) ON a.x + b.y < 0"),
+        format!("SELECT 1 FROM {wide} a(x), {wide} b(y) WHERE abs(a.x * b.y) < 0"),
+        format!("SELECT count(*) FROM {wide} a(x), {wide} b(y)"),
+        format!("SELECT 1 FROM {wide} a(x) JOIN {wide} b(y) ON a.x % 2 = b.y % 2 AND a.x + b.y < 0"),
+    ];
+    for sql in &endless {
+        let engine = engine_with(9, None);
+        let planned = engine.plan(sql, &Defaults::default()).await.unwrap();
+        let mut held = Vec::new();
+        for _ in 0..8 {
+            let mut stream = engine.run(&planned.statement, None).await.unwrap();
+            let first = tokio::time::timeout(Duration::from_millis(100), stream.next()).await;
+            assert!(first.is_err(), "{sql}");
+            held.push(stream);
+        }
+        // Beside eight that compute, another statement is answered; after they are gone all are.
+        let mut rounds = 0;
+        while rounds < 10 {
+            let next = engine.plan("SELECT 1", &Defaults::default()).await.unwrap();
+            let answer = async { engine.run(&next.statement, None).await.unwrap().next().await };
+            let answered = tokio::time::timeout(Duration::from_secs(60), answer).await;
+            assert_eq!(answered.expect("an answer").unwrap().unwrap().num_rows(), 1, "{sql}");
+            if rounds == 0 {
+                held.clear();
+            }
+            rounds += 1;
+        }
+    }
+}
+
 #[tokio::test]
 async fn an_error_of_the_data_ends_the_stream() {
     let engine = engine_with(4, None);

@@ -149,6 +149,15 @@ pub fn dir() -> Option<PathBuf> {
     dir.is_dir().then_some(dir)
 }
 
+/// The same, with a message (in CI a failure) where it is not there.
+pub fn dir_or_say() -> Option<PathBuf> {
+    let dir = dir();
+    if dir.is_none() {
+        missing(ICEBERG_CASES, "Iceberg cases");
+    }
+    dir
+}
+
 /// Every Iceberg case in order of name; empty (with a message) without the collection.
 pub fn iceberg() -> Vec<Case> {
     let Some(dir) = dir() else {

@@ -61,8 +61,26 @@ pub fn rows(table: impl Into<Target>) -> Result<Vec<Vec<Value>>> {
 
 /// The rows of a query; the table is named `t`.
 pub fn query(table: impl Into<Target>, sql: &str) -> Result<Rows> {
-    let process = process();
-    process.runtime.block_on(process.query(&table.into(), sql))
+    Reader::open(table)?.query(sql)
+}
+
+/// An engine that serves one table as `t`, for many queries.
+pub struct Reader {
+    engine: Engine,
+}
+
+impl Reader {
+    /// Serves the table over the process's caches and pool.
+    pub fn open(table: impl Into<Target>) -> Result<Self> {
+        let process = process();
+        let engine = process.runtime.block_on(process.engine(&table.into()))?;
+        Ok(Self { engine })
+    }
+
+    /// The rows of a query.
+    pub fn query(&self, sql: &str) -> Result<Rows> {
+        process().runtime.block_on(run(&self.engine, sql))
+    }
 }
 
 /// What a server process has once.
@@ -93,21 +111,6 @@ fn process() -> &'static Process {
 }
 
 impl Process {
-    async fn query(&self, target: &Target, sql: &str) -> Result<Rows> {
-        let engine = self.engine(target).await?;
-        let defaults = Defaults {
-            catalog: Some("test".to_owned()),
-            schema: Some("default".to_owned()),
-        };
-        let planned = engine.plan(sql, &defaults).await?;
-        let stream = engine.run(&planned.statement, None).await?;
-        let schema = stream.schema();
-        assert_eq!(schema, planned.schema, "the stream has the schema that was planned");
-        let batches = stream.try_collect::<Vec<_>>().await.map_err(from_datafusion)?;
-        let names = schema.fields().iter().map(|f| f.name().clone()).collect();
-        Ok(Rows::from_batches(names, &batches))
-    }
-
     async fn engine(&self, target: &Target) -> Result<Engine> {
         let table = TableConfig {
             name: "default.t".to_owned(),
@@ -124,4 +127,18 @@ impl Process {
         let catalogs = Catalogs::from_config(&config, &self.storage, Arc::new(self.loader.clone())).await?;
         Engine::new(&config, Arc::new(catalogs), Arc::clone(&self.scan) as _)
     }
+}
+
+async fn run(engine: &Engine, sql: &str) -> Result<Rows> {
+    let defaults = Defaults {
+        catalog: Some("test".to_owned()),
+        schema: Some("default".to_owned()),
+    };
+    let planned = engine.plan(sql, &defaults).await?;
+    let stream = engine.run(&planned.statement, None).await?;
+    let schema = stream.schema();
+    assert_eq!(schema, planned.schema, "the stream has the schema that was planned");
+    let batches = stream.try_collect::<Vec<_>>().await.map_err(from_datafusion)?;
+    let names = schema.fields().iter().map(|f| f.name().clone()).collect();
+    Ok(Rows::from_batches(names, &batches))
 }

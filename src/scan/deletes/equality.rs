@@ -99,7 +99,7 @@ fn part_types(column: &Column) -> Vec<DataType> {
 }
 
 pub(super) async fn load(io: &TableIo, context: &Arc<ScanContext>, set: &EqualityDeleteSet, has_name_mapping: bool) -> Result<Arc<KeySet>> {
-    let key = CacheKey::new(CacheKind::EqualityDeletes, digest(set), set.files.len() as u64);
+    let key = CacheKey::new(CacheKind::EqualityDeletes, digest(set), io.cache_scope());
     context
         .caches
         .deletes

@@ -43,7 +43,7 @@ pub(super) async fn load(
     };
     let mut found = Vec::new();
     for unit in units {
-        let key = CacheKey::new(CacheKind::PositionDeletes, format!("{location}#{unit}"), io.map_key());
+        let key = CacheKey::new(CacheKind::PositionDeletes, format!("{location}#{unit}"), io.cache_scope());
         let by_file: Arc<ByFile> = context
             .caches
             .deletes

@@ -16,7 +16,7 @@ const BLOB_LIMIT: u64 = 64 << 20;
 
 pub(super) async fn load(io: &TableIo, context: &Arc<ScanContext>, vector: &DeletionVectorRef) -> Result<Arc<RowSet>> {
     // The cardinality is part of the key: an entry that lies must not find what an honest one left.
-    let part = vector.offset ^ vector.length.rotate_left(24) ^ vector.cardinality.rotate_left(40);
+    let part = vector.offset ^ vector.length.rotate_left(24) ^ vector.cardinality.rotate_left(40) ^ io.cache_scope();
     let key = CacheKey::new(
         CacheKind::DeletionVector,
         format!("{}#{}+{}", vector.location, vector.offset, vector.length),

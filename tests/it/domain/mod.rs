@@ -7,6 +7,7 @@
 mod equality;
 mod examples;
 mod positions;
+mod replaced;
 mod schemas;
 mod tables;
 mod vectors;

@@ -38,3 +38,4 @@ pub use partition::{PartitionField, PartitionSpec, identity, partition};
 pub use puffin::Damage;
 pub use table::{MetadataFile, TableBuilder, TestTable};
 pub use types::{Field, Schema, Type, optional, required};
+pub use values::Scalar;
