@@ -208,6 +208,15 @@ fn parse(bytes: &[u8], codec: Codec, end: u64) -> Result<OrcFile> {
     })
 }
 
+/// A file whose bytes are all at hand.
+#[cfg(test)]
+pub(super) fn parse_file(bytes: &Bytes) -> Result<OrcFile> {
+    let (postscript, end) = postscript(bytes)?;
+    let codec = Codec::new(postscript.compression.unwrap_or(0), postscript.compression_block_size)?;
+    let start = end - usize::try_from(postscript.footer_length.unwrap_or(0)).unwrap_or(usize::MAX);
+    parse(&bytes.slice(start..end), codec, start as u64)
+}
+
 /// Nanoseconds in a unit of a timestamp.
 pub(super) fn nanos_in(unit: TimeUnit) -> i128 {
     match unit {

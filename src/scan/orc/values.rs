@@ -38,7 +38,8 @@ pub(super) fn decoded_type(node: &Node) -> DataType {
         (kind::STRUCT, children) => DataType::Struct(children.iter().map(child).collect::<Fields>()),
         (kind::LIST, [element]) => DataType::List(child(element)),
         (kind::MAP, [key, value]) => {
-            let entries = DataType::Struct(Fields::from(vec![child(key), child(value)]));
+            let key = Field::new(key.field.name(), decoded_type(key), false);
+            let entries = DataType::Struct(Fields::from(vec![Arc::new(key), child(value)]));
             DataType::Map(Arc::new(Field::new("entries", entries, false)), false)
         }
         _ => node.field.data_type().clone(),
