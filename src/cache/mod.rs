@@ -20,6 +20,8 @@ pub enum CacheKind {
     ManifestList,
     Manifest,
     ParquetFooter,
+    AvroHeader,
+    OrcTail,
     DeletionVector,
     PositionDeletes,
     EqualityDeletes,

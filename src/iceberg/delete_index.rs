@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use super::arrow_schema::{FileNames, key_column};
 use super::manifest::{EntryRef, FileContent, FileFormat};
+use super::plan::row_format;
 use super::spec::{PartitionValues, TableMetadata};
 use crate::error::{Error, Result, ResultExt};
 use crate::io::TableIo;
@@ -70,18 +71,13 @@ impl<'a> DeleteIndexBuilder<'a> {
 
     /// Adds a live entry of a delete manifest.
     ///
-    /// Errors: `Unsupported` for a file format that cannot be read, `Corrupt` for an entry that breaks the rules.
+    /// Errors: `Corrupt` for an entry that breaks the rules.
     pub(super) fn add(&mut self, entry: &EntryRef<'_>) -> Result<()> {
         match (entry.content(), entry.file_format()) {
             (FileContent::PositionDeletes, FileFormat::Puffin) => self.add_vector(entry),
-            (FileContent::PositionDeletes, FileFormat::Parquet) => self.add_positions(entry),
-            (FileContent::EqualityDeletes, FileFormat::Parquet) => self.add_equality(entry),
+            (FileContent::PositionDeletes, _) => self.add_positions(entry),
+            (FileContent::EqualityDeletes, _) => self.add_equality(entry),
             (FileContent::Data, _) => Err(Error::corrupt("a delete manifest lists a data file")),
-            _ if entry.record_count() == 0 => Ok(()),
-            (_, format) => Err(Error::unsupported(format!(
-                "delete files in {} cannot be read yet",
-                format.as_str()
-            ))),
         }
         .context("file", || entry.file_path())
     }
@@ -126,6 +122,7 @@ impl<'a> DeleteIndexBuilder<'a> {
         };
         let file = PositionDeleteFile {
             location: self.io.resolve(entry.file_path())?,
+            format: row_format(entry)?,
             size: entry.file_size_in_bytes(),
             record_count: entry.record_count(),
             file_scoped: named.is_some(),
@@ -160,6 +157,7 @@ impl<'a> DeleteIndexBuilder<'a> {
         let scope = (!spec.is_unpartitioned()).then(|| (entry.spec_id(), Arc::clone(entry.partition())));
         let file = EqualityDeleteFile {
             location: self.io.resolve(entry.file_path())?,
+            format: row_format(entry)?,
             size: entry.file_size_in_bytes(),
             record_count: entry.record_count(),
             sequence_number: entry.sequence_number(),

@@ -10,12 +10,12 @@ use super::arrow_schema::file_names;
 use super::delete_index::{DeleteIndex, DeleteIndexBuilder};
 use super::literal_array::literal_array;
 use super::loader::TableFiles;
-use super::manifest::{EntryRef, FileContent, FileFormat, Manifest, ManifestContent, ManifestFile, read_manifest_list};
+use super::manifest::{EntryRef, FileContent, FileFormat as ManifestFormat, Manifest, ManifestContent, ManifestFile, read_manifest_list};
 use super::spec::{PartitionValues, Snapshot, SnapshotManifests, TableMetadata, Transform, Type};
 use crate::cache::{CacheKey, CacheKind};
 use crate::error::{Error, Result, ResultExt};
 use crate::io::FileKind;
-use crate::table::{FileScanTask, ScanPlan};
+use crate::table::{FileFormat, FileScanTask, ScanPlan};
 
 /// Largest manifest list or manifest that is read.
 const MANIFEST_LIMIT: u64 = 1 << 30;
@@ -63,17 +63,24 @@ pub(super) async fn plan_scan(files: &TableFiles, metadata: &Arc<TableMetadata>,
     })
 }
 
-fn check_readable(entry: &EntryRef<'_>) -> Result<()> {
+/// The format of a data file.
+fn data_format(entry: &EntryRef<'_>) -> Result<FileFormat> {
     if entry.content() != FileContent::Data {
         return Err(Error::corrupt("a data manifest lists a delete file"));
     }
-    if entry.file_format() != FileFormat::Parquet {
-        return Err(Error::unsupported(format!(
-            "data files in {} cannot be read yet",
-            entry.file_format().as_str()
-        )));
+    row_format(entry)
+}
+
+/// The format of a file of rows.
+///
+/// Errors: `Corrupt` for a Puffin file, which holds none.
+pub(super) fn row_format(entry: &EntryRef<'_>) -> Result<FileFormat> {
+    match entry.file_format() {
+        ManifestFormat::Parquet => Ok(FileFormat::Parquet),
+        ManifestFormat::Avro => Ok(FileFormat::Avro),
+        ManifestFormat::Orc => Ok(FileFormat::Orc),
+        ManifestFormat::Puffin => Err(Error::corrupt("a puffin file holds no rows, but its entry says so")),
     }
-    Ok(())
 }
 
 async fn manifest_list(files: &TableFiles, snapshot: &Snapshot) -> Result<Arc<Vec<ManifestFile>>> {
@@ -137,12 +144,13 @@ struct Tasks<'a> {
 
 impl Tasks<'_> {
     fn task(&mut self, entry: &EntryRef<'_>) -> Result<FileScanTask> {
-        check_readable(entry)?;
+        let format = data_format(entry)?;
         let location = self.files.io.resolve(entry.file_path())?;
         Ok(FileScanTask {
             deletes: self.deletes.deletes_of(entry, &location)?,
             constants: self.constants_of(entry)?,
             location: location.into(),
+            format,
             recorded_path: entry.file_path().to_owned(),
             size: entry.file_size_in_bytes(),
             record_count: entry.record_count(),

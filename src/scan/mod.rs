@@ -6,11 +6,14 @@
 //! read is an error naming the file, never left out.
 
 mod adapt;
+mod avro;
 mod casts;
 mod context;
 mod deletes;
 mod file;
 mod footer_repair;
+mod open;
+mod orc;
 mod provider;
 mod queue;
 mod reader;

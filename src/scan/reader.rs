@@ -1,4 +1,4 @@
-//! Decoding one row group of one file, a bounded unit at a time.
+//! Decoding one unit of one file (a row group, a stripe, an Avro file), a bounded step at a time.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -16,6 +16,7 @@ use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder
 
 use super::ScanContext;
 use super::deletes::KeySet;
+use super::open::{Decode, FileHandle, Step};
 use super::resolve::ReadPlan;
 use crate::error::{Error, Result, ResultExt};
 use crate::io::{FileKind, TableIo};
@@ -23,7 +24,7 @@ use crate::runtime::{Cancelled, Job};
 use crate::table::Column;
 
 /// Rows of a decoded batch at most.
-const BATCH_ROWS: usize = 8192;
+pub(super) const BATCH_ROWS: usize = 8192;
 /// Batches that one job decodes at most.
 const UNIT_BATCHES: usize = 8;
 
@@ -108,28 +109,31 @@ struct Work {
 enum Source {
     /// Columns of the file.
     Decoder(Box<ParquetPushDecoder>),
+    /// Columns of a file that is not Parquet.
+    Other(Box<dyn Decode>),
     /// No column of the file is wanted: only so many rows.
     Rows(usize),
 }
 
 impl RowGroupReader {
-    /// Starts on a row group with `rows` rows, of which `keep` (one bit a row) are live; `None` when all are.
+    /// Starts on a unit with `rows` rows, of which `keep` (one bit a row) are live; `None` when all are.
+    #[allow(clippy::too_many_arguments)]
     pub(super) fn start(
         io: &TableIo,
         context: &Arc<ScanContext>,
         location: &Arc<str>,
-        metadata: &Arc<ArrowReaderMetadata>,
+        handle: &FileHandle,
         shape: &Arc<FileShape>,
-        row_group: usize,
+        unit: usize,
+        rows: u64,
         keep: Option<BooleanBuffer>,
     ) -> Result<Self> {
         let source = if shape.plan.leaves.is_empty() {
-            let rows =
-                usize::try_from(metadata.metadata().row_group(row_group).num_rows()).map_err(|_| Error::corrupt("negative row count"))?;
+            let rows = usize::try_from(rows).map_err(|_| Error::corrupt("too many rows"))?;
             Source::Rows(keep.map_or(rows, |mask| mask.count_set_bits()))
         } else {
             context.counters.row_groups_read.fetch_add(1, Ordering::Relaxed);
-            Source::Decoder(Box::new(decoder(metadata, &shape.plan.leaves, row_group, keep)?))
+            source(handle, &shape.plan.leaves, unit, Some(rows), keep)?
         };
         let work = Work {
             shape: Arc::clone(shape),
@@ -189,6 +193,15 @@ impl Work {
                     *left -= rows;
                     self.shape.finish(&[], rows)?
                 }
+                Source::Other(decoder) => match decoder.step()? {
+                    Step::Rows { rows: 0, .. } => (None, 0),
+                    Step::Rows { columns, rows } => self.shape.finish(&columns, rows)?,
+                    Step::Needs(needs) => {
+                        unit.needs = needs;
+                        break;
+                    }
+                    Step::Finished => return Ok(unit),
+                },
                 Source::Decoder(decoder) => match decoder.try_decode()? {
                     DecodeResult::Data(batch) => self.shape.finish(batch.columns(), batch.num_rows())?,
                     DecodeResult::NeedsData(needs) => {
@@ -206,12 +219,27 @@ impl Work {
     }
 
     async fn supply(&mut self, io: &TableIo, location: &str, kind: FileKind, needs: Vec<Range<u64>>) -> Result<()> {
-        if let Source::Decoder(decoder) = &mut self.source {
-            let parts = io.read_ranges(location, kind, &needs).await?;
-            decoder.push_ranges(needs, parts)?;
+        match &mut self.source {
+            Source::Decoder(decoder) => {
+                let parts = io.read_ranges(location, kind, &needs).await?;
+                decoder.push_ranges(needs, parts)?;
+            }
+            Source::Other(decoder) if !needs.is_empty() => decoder.supply(io.read_ranges(location, kind, &needs).await?)?,
+            Source::Other(_) | Source::Rows(_) => {}
         }
         Ok(())
     }
+}
+
+/// Decodes the leaves of a unit; `rows` is `None` where it is not known.
+fn source(handle: &FileHandle, leaves: &[usize], unit: usize, rows: Option<u64>, keep: Option<BooleanBuffer>) -> Result<Source> {
+    if let FileHandle::Parquet(metadata) = handle {
+        return Ok(Source::Decoder(Box::new(decoder(metadata, leaves, unit, keep)?)));
+    }
+    let decoder = handle.decoder(leaves, unit, rows, keep)?;
+    Ok(Source::Other(
+        decoder.ok_or_else(|| Error::internal("no decoder for the file's format"))?,
+    ))
 }
 
 fn decoder(metadata: &ArrowReaderMetadata, leaves: &[usize], row_group: usize, keep: Option<BooleanBuffer>) -> Result<ParquetPushDecoder> {
@@ -226,13 +254,13 @@ fn decoder(metadata: &ArrowReaderMetadata, leaves: &[usize], row_group: usize, k
     Ok(builder.build()?)
 }
 
-/// A whole row group of a delete file: the columns that `plan` reads.
-pub(super) async fn decode_row_group(
+/// A whole unit of a delete file: the columns that `plan` reads.
+pub(super) async fn decode_unit(
     io: &TableIo,
     context: &Arc<ScanContext>,
     location: &Arc<str>,
-    metadata: &Arc<ArrowReaderMetadata>,
-    row_group: usize,
+    handle: &FileHandle,
+    unit: usize,
     columns: &[Arc<Column>],
     plan: &ReadPlan,
 ) -> Result<Vec<RecordBatch>> {
@@ -242,7 +270,7 @@ pub(super) async fn decode_row_group(
             .map(|c| c.field.as_ref().clone().with_nullable(true))
             .collect::<Vec<_>>(),
     ));
-    let source = Source::Decoder(Box::new(decoder(metadata, &plan.leaves, row_group, None)?));
+    let source = source(handle, &plan.leaves, unit, None, None)?;
     let shape = Arc::new(FileShape {
         plan: plan.clone(),
         schema,

@@ -247,7 +247,8 @@ fn field_id(field: &Field) -> Option<i32> {
     field.metadata().get(PARQUET_FIELD_ID_META_KEY)?.parse().ok()
 }
 
-fn has_id(field: &Field) -> bool {
+/// Whether a field or one inside of it has an id.
+pub(super) fn has_id(field: &Field) -> bool {
     field_id(field).is_some()
         || match field.data_type() {
             DataType::Struct(fields) => fields.iter().any(|f| has_id(f)),

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -21,14 +22,12 @@ use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricB
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayFormatType, Partitioning};
 use futures::TryStreamExt;
-use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 
 use super::ScanContext;
 use super::deletes::{deleted_rows, key_sets};
-use super::file::footer;
+use super::open::FileHandle;
 use super::queue::{Work, WorkQueue};
 use super::reader::{FileShape, RowGroupReader};
-use super::resolve::resolve;
 use crate::bitmap::RowSet;
 use crate::error::{Error, Result, ResultExt};
 use crate::table::{Column, FileScanTask, ScanPlan, TableIdent};
@@ -100,11 +99,11 @@ impl MergeOnReadSource {
 #[derive(Debug)]
 pub(super) struct OpenFile {
     task: Arc<FileScanTask>,
-    metadata: Arc<ArrowReaderMetadata>,
+    handle: FileHandle,
     shape: Arc<FileShape>,
     deleted: Option<Arc<RowSet>>,
-    /// Physical position of each row group's first row.
-    first_rows: Vec<u64>,
+    /// Physical rows of each unit (row group, stripe, whole Avro file).
+    units: Vec<Range<u64>>,
 }
 
 struct PartitionMetrics {
@@ -169,7 +168,7 @@ impl PartitionReader {
 
     async fn open(&self, task: &Arc<FileScanTask>) -> Result<OpenFile> {
         let (plan, context) = (&self.source.plan, &self.source.context);
-        let metadata = footer(&plan.io, &context.caches, &task.location).await?;
+        let handle = FileHandle::open(&plan.io, context, &task.location, task.format).await?;
         let deleted = deleted_rows(&plan.io, context, task).await?;
         let sets = key_sets(&plan.io, context, task, plan.has_name_mapping).await?;
         let mut wanted: Vec<Arc<Column>> = self.source.columns.to_vec();
@@ -179,18 +178,18 @@ impl PartitionReader {
             wanted.extend(set.columns().iter().cloned());
             keys.push((set, age, start..wanted.len()));
         }
-        let plan = resolve(&wanted, metadata.schema().fields(), &task.constants, plan.has_name_mapping)?;
+        let plan = handle.resolve(&wanted, &task.constants, plan.has_name_mapping)?;
         let shape = Arc::new(FileShape {
             plan,
             schema: Arc::clone(&self.source.schema),
             keys,
         });
-        let mut first_rows = Vec::with_capacity(metadata.metadata().num_row_groups());
+        let mut units = Vec::new();
         let mut next = 0u64;
-        for group in metadata.metadata().row_groups() {
-            first_rows.push(next);
-            let rows = u64::try_from(group.num_rows()).map_err(|_| Error::corrupt("row group with a negative row count"))?;
-            next = next.checked_add(rows).ok_or_else(|| Error::corrupt("row counts overflow"))?;
+        for rows in handle.units(task.record_count)? {
+            let end = next.checked_add(rows).ok_or_else(|| Error::corrupt("row counts overflow"))?;
+            units.push(next..end);
+            next = end;
         }
         if next != task.record_count {
             // Positions would fall on other rows than those that were deleted.
@@ -201,19 +200,19 @@ impl PartitionReader {
         }
         Ok(OpenFile {
             task: Arc::clone(task),
-            metadata,
+            handle,
             shape,
             deleted,
-            first_rows,
+            units,
         })
     }
 
     /// Row groups that have a live row.
     fn live_row_groups(&self, file: &Arc<OpenFile>) -> Result<Vec<(Arc<OpenFile>, usize)>> {
-        let mut live = Vec::with_capacity(file.first_rows.len());
-        for (index, first) in file.first_rows.iter().enumerate() {
-            let rows = u64::try_from(file.metadata.metadata().row_group(index).num_rows()).unwrap_or(0);
-            let deleted = file.deleted.as_ref().map_or(0, |set| set.count_in(*first..first + rows));
+        let mut live = Vec::with_capacity(file.units.len());
+        for (index, unit) in file.units.iter().enumerate() {
+            let rows = unit.end - unit.start;
+            let deleted = file.deleted.as_ref().map_or(0, |set| set.count_in(unit.clone()));
             self.metrics.deleted_by_position.add(usize::try_from(deleted).unwrap_or(usize::MAX));
             if rows == 0 {
                 continue;
@@ -229,33 +228,20 @@ impl PartitionReader {
     }
 
     async fn start(&mut self, file: &Arc<OpenFile>, row_group: usize) -> Result<()> {
-        let group = file.metadata.metadata().row_group(row_group);
-        let first = file
-            .first_rows
+        let unit = file
+            .units
             .get(row_group)
-            .copied()
+            .cloned()
             .ok_or_else(|| Error::internal("row group is out of range"))?;
-        let rows = u64::try_from(group.num_rows()).unwrap_or(0);
+        let rows = unit.end - unit.start;
         let keep = match &file.deleted {
-            Some(set) if set.count_in(first..first + rows) > 0 => {
+            Some(set) if set.count_in(unit.clone()) > 0 => {
                 let set = Arc::clone(set);
-                Some(
-                    self.source
-                        .context
-                        .pool
-                        .spawn(move |_| Ok(set.keep_mask(first..first + rows)))
-                        .await?,
-                )
+                Some(self.source.context.pool.spawn(move |_| Ok(set.keep_mask(unit))).await?)
             }
             _ => None,
         };
-        let compressed: u64 = file
-            .shape
-            .plan
-            .leaves
-            .iter()
-            .map(|leaf| u64::try_from(group.column(*leaf).compressed_size()).unwrap_or(0))
-            .sum();
+        let compressed = file.handle.unit_bytes(row_group, &file.shape.plan.leaves);
         self.memory
             .try_resize(usize::try_from(compressed).unwrap_or(usize::MAX))
             .map_err(|e| {
@@ -266,7 +252,7 @@ impl PartitionReader {
         self.metrics.row_groups.add(1);
         let (io, context) = (&self.source.plan.io, &self.source.context);
         self.current = Some(
-            RowGroupReader::start(io, context, &file.task.location, &file.metadata, &file.shape, row_group, keep)
+            RowGroupReader::start(io, context, &file.task.location, &file.handle, &file.shape, row_group, rows, keep)
                 .context("file", || &file.task.location)?,
         );
         Ok(())

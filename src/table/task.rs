@@ -24,11 +24,31 @@ pub struct ScanPlan {
     pub has_name_mapping: bool,
 }
 
+/// How the rows of a data file or delete file are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FileFormat {
+    Parquet,
+    Avro,
+    Orc,
+}
+
+impl FileFormat {
+    /// The lower-case name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Parquet => "parquet",
+            Self::Avro => "avro",
+            Self::Orc => "orc",
+        }
+    }
+}
+
 /// One data file to scan.
 #[derive(Debug)]
 pub struct FileScanTask {
     /// Resolved location.
     pub location: Arc<str>,
+    pub format: FileFormat,
     /// The path as the metadata spells it.
     pub recorded_path: String,
     /// File size in bytes as recorded; 0 when unknown.
@@ -87,10 +107,11 @@ pub struct DeletionVectorRef {
     pub cardinality: u64,
 }
 
-/// A position delete file (Parquet).
+/// A position delete file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PositionDeleteFile {
     pub location: String,
+    pub format: FileFormat,
     pub size: u64,
     pub record_count: u64,
     /// True when the file names one data file only.
@@ -114,10 +135,11 @@ pub struct EqualityDeleteSet {
     pub files: Vec<EqualityDeleteFile>,
 }
 
-/// An equality delete file (Parquet).
+/// An equality delete file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct EqualityDeleteFile {
     pub location: String,
+    pub format: FileFormat,
     pub size: u64,
     pub record_count: u64,
     pub sequence_number: i64,

@@ -31,10 +31,13 @@ macro_rules! golden {
 }
 
 golden! {
+    flink_v2_append_types,
     flink_v2_changelog,
     flink_v2_upsert,
     flink_v3_changelog,
+    icebergjava_all_types_orc,
     icebergjava_all_types_parquet,
+    icebergjava_eq_avro_orc_files,
     icebergjava_eq_key_sets,
     icebergjava_eq_nested_key,
     icebergjava_eq_null_nan,
@@ -48,6 +51,7 @@ golden! {
     icebergjava_v3_geometry,
     icebergjava_v3_nano,
     icebergjava_v3_unknown,
+    icebergjava_zero_row_file,
     sample_customers,
     sample_measurements,
     sample_orders,
@@ -65,6 +69,8 @@ golden! {
     spark_replaced_table,
     spark_schema_evolution_deletes,
     spark_v1_gzip,
+    spark_v2_orc_data,
+    spark_v2_posdel_file_avro,
     spark_v2_update_merge_mor,
     spark_v3_all_spark_types,
     spark_v3_dv_large_file,

@@ -8,6 +8,7 @@ mod support;
 mod cli;
 mod collection;
 mod config;
+mod damaged_rows;
 mod differential;
 mod domain;
 mod flight_metadata;

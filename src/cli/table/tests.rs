@@ -5,12 +5,13 @@ use std::sync::Arc;
 use super::command::split_name;
 use super::report::{Counts, aligned};
 use crate::table::{
-    DeleteSet, DeletionVectorRef, EqualityDeleteFile, EqualityDeleteSet, EqualityDeletes, FileScanTask, PositionDeleteFile,
+    DeleteSet, DeletionVectorRef, EqualityDeleteFile, EqualityDeleteSet, EqualityDeletes, FileFormat, FileScanTask, PositionDeleteFile,
 };
 
 fn task(record_count: u64, deletes: DeleteSet) -> Arc<FileScanTask> {
     Arc::new(FileScanTask {
         location: "/t/a.parquet".into(),
+        format: FileFormat::Parquet,
         recorded_path: "/t/a.parquet".into(),
         size: 10,
         record_count,
@@ -42,12 +43,14 @@ fn vectors_of_one_file_count_each() {
 fn shared_delete_files_count_once_and_younger_data_is_not_touched() {
     let position = Arc::new(PositionDeleteFile {
         location: "/t/p.parquet".into(),
+        format: FileFormat::Parquet,
         size: 1,
         record_count: 8,
         file_scoped: false,
     });
     let file = |location: &str, sequence_number| EqualityDeleteFile {
         location: location.into(),
+        format: FileFormat::Parquet,
         size: 1,
         record_count: 2,
         sequence_number,

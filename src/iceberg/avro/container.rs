@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use super::codec::Decompressor;
-use super::{AvroSchema, Codec, Cursor};
+use super::{AvroSchema, Codec, Cursor, Framing};
 use crate::error::{Error, Result};
 
 const MAGIC: &[u8; 4] = b"Obj\x01";
-const SYNC_LEN: usize = 16;
+pub(super) const SYNC_LEN: usize = 16;
 
 /// What Iceberg's AES-GCM streams start with (spec "GCM stream").
 const ENCRYPTED_MAGIC: &[u8] = b"AGS1";
@@ -86,6 +86,18 @@ impl<'a> Container<'a> {
     /// How the blocks are compressed.
     pub fn codec(&self) -> Codec {
         self.codec
+    }
+
+    /// How the blocks behind the header are framed.
+    ///
+    /// Errors: `Internal` when blocks have been read already.
+    pub fn framing(&self, header: &[u8]) -> Result<Framing> {
+        let len = header.len().checked_sub(self.rest.remaining());
+        let sync = <[u8; SYNC_LEN]>::try_from(self.sync);
+        match (len, sync) {
+            (Some(len), Ok(sync)) => Ok(Framing::new(self.codec, sync, len)),
+            _ => Err(Error::internal("avro header of another file")),
+        }
     }
 
     /// The schema that the file was written with.

@@ -7,8 +7,10 @@
 mod codec;
 mod container;
 mod cursor;
+mod rows;
 mod schema;
 mod schema_json;
+mod stream;
 #[cfg(test)]
 mod tests;
 mod wanted;
@@ -16,7 +18,9 @@ mod wanted;
 pub use codec::{Codec, MAX_BLOCK_BYTES};
 pub use container::{Block, BlockBuffer, Container};
 pub use cursor::Cursor;
+pub use rows::{RowDecoder, file_fields};
 pub use schema::{AvroSchema, Field, Kind, Logical, Node, NodeId};
+pub use stream::{Frame, Framing, OpenBlock};
 pub use wanted::{Optional, Presence};
 
 /// How deep schemas and values may nest.

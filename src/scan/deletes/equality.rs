@@ -19,9 +19,8 @@ use crate::table::{Column, EqualityDeleteSet};
 
 use super::super::ScanContext;
 use super::super::adapt::{Read, path_parts};
-use super::super::file::footer;
-use super::super::reader::decode_row_group;
-use super::super::resolve::resolve;
+use super::super::open::FileHandle;
+use super::super::reader::decode_unit;
 
 /// A loaded set of keys.
 #[derive(Debug)]
@@ -128,14 +127,14 @@ async fn read(io: &TableIo, context: &Arc<ScanContext>, set: &EqualityDeleteSet,
     let mut newest = i64::MIN;
     for file in &set.files {
         let location: Arc<str> = Arc::from(file.location.as_str());
-        let metadata = footer(io, &context.caches, &location).await?;
-        let fields = metadata.schema().fields();
-        let plan = resolve(&set.keys, fields, &[], has_name_mapping).context("file", || &location)?;
+        let handle = FileHandle::open(io, context, &location, file.format).await?;
+        let plan = handle.resolve(&set.keys, &[], has_name_mapping).context("file", || &location)?;
         if !plan.reads.iter().all(Read::is_from_file) {
             return Err(Error::corrupt("equality delete file lacks a key column").with("file", &location));
         }
-        for row_group in 0..metadata.metadata().num_row_groups() {
-            let batches = decode_row_group(io, context, &location, &metadata, row_group, &set.keys, &plan).await?;
+        let units = handle.units(file.record_count).context("file", || &location)?;
+        for unit in 0..units.len() {
+            let batches = decode_unit(io, context, &location, &handle, unit, &set.keys, &plan).await?;
             for batch in &batches {
                 insert(&converter, batch, file.sequence_number, &mut keys).context("file", || &location)?;
             }

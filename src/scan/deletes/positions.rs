@@ -1,8 +1,8 @@
 //! Position delete files.
 //!
-//! A file may name many data files and need not be sorted. It is read a row group at a time: a
-//! row group is decoded once into sets of rows by data file and kept; row groups whose
-//! `file_path` statistics rule the data file out are not read.
+//! A file may name many data files and need not be sorted. It is read a unit (a row group, a
+//! stripe, a whole Avro file) at a time: a unit is decoded once into sets of rows by data file and
+//! kept; row groups of Parquet whose `file_path` statistics rule the data file out are not read.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,9 +19,8 @@ use crate::io::TableIo;
 use crate::table::{Column, FileScanTask, PositionDeleteFile};
 
 use super::super::ScanContext;
-use super::super::file::footer;
-use super::super::reader::decode_row_group;
-use super::super::resolve::resolve;
+use super::super::open::FileHandle;
+use super::super::reader::decode_unit;
 
 /// Reserved field ids of position delete files (spec "Reserved Field IDs").
 const FILE_PATH_ID: i32 = 2_147_483_546;
@@ -29,7 +28,7 @@ const POS_ID: i32 = 2_147_483_545;
 
 type ByFile = HashMap<String, Arc<RowSet>>;
 
-/// The rows that `file` deletes from the task's data file, one set per row group that names it.
+/// The rows that `file` deletes from the task's data file, one set per unit that names it.
 pub(super) async fn load(
     io: &TableIo,
     context: &Arc<ScanContext>,
@@ -37,14 +36,18 @@ pub(super) async fn load(
     task: &FileScanTask,
 ) -> Result<Vec<Arc<RowSet>>> {
     let location: Arc<str> = Arc::from(file.location.as_str());
-    let metadata = footer(io, &context.caches, &location).await?;
+    let handle = FileHandle::open(io, context, &location, file.format).await?;
+    let units: Vec<usize> = match &handle {
+        FileHandle::Parquet(metadata) => row_groups_naming(metadata, io, task)?,
+        other => (0..other.units(file.record_count)?.len()).collect(),
+    };
     let mut found = Vec::new();
-    for row_group in row_groups_naming(&metadata, io, task)? {
-        let key = CacheKey::new(CacheKind::PositionDeletes, format!("{location}#{row_group}"), io.cache_scope());
+    for unit in units {
+        let key = CacheKey::new(CacheKind::PositionDeletes, format!("{location}#{unit}"), io.cache_scope());
         let by_file: Arc<ByFile> = context
             .caches
             .deletes
-            .get_or_load(key, read(io, context, &location, &metadata, row_group))
+            .get_or_load(key, read(io, context, &location, &handle, unit))
             .await
             .context("file", || &location)?;
         if let Some(rows) = by_file.get(&*task.location) {
@@ -54,20 +57,14 @@ pub(super) async fn load(
     Ok(found)
 }
 
-async fn read(
-    io: &TableIo,
-    context: &Arc<ScanContext>,
-    location: &Arc<str>,
-    metadata: &Arc<ArrowReaderMetadata>,
-    row_group: usize,
-) -> Result<(ByFile, usize)> {
+async fn read(io: &TableIo, context: &Arc<ScanContext>, location: &Arc<str>, handle: &FileHandle, unit: usize) -> Result<(ByFile, usize)> {
     let columns = [
         column(FILE_PATH_ID, "file_path", DataType::Utf8),
         column(POS_ID, "pos", DataType::Int64),
     ];
     // Without ids the two columns are known by their names, which the specification fixes.
-    let plan = resolve(&columns, metadata.schema().fields(), &[], true)?;
-    let batches = decode_row_group(io, context, location, metadata, row_group, &columns, &plan).await?;
+    let plan = handle.resolve(&columns, &[], true)?;
+    let batches = decode_unit(io, context, location, handle, unit, &columns, &plan).await?;
     let names = io.clone();
     let by_file = context.pool.spawn(move |_| collect(&batches, &names)).await?;
     let bytes = by_file.iter().map(|(name, rows)| name.len() + rows.memory_size() + 64).sum();

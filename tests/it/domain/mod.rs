@@ -6,6 +6,7 @@
 
 mod equality;
 mod examples;
+mod formats;
 mod positions;
 mod replaced;
 mod schemas;

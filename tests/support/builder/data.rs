@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::files::{Content, Effect, Layout, Metrics, Place, Stored, entry_methods, layout_methods};
 use super::table::TestTable;
 use super::types::{Schema, Type};
-use super::values::{self, Scalar};
+use super::values::Scalar;
 use crate::support::canonical;
 
 /// Which metrics the manifest gives.
@@ -135,10 +135,13 @@ impl DataFile {
         self
     }
 
-    pub(super) fn store(self, table: &TestTable) -> (Stored, Place) {
+    pub(super) fn store(mut self, table: &TestTable) -> (Stored, Place) {
         let schema = self.schema.unwrap_or_else(|| table.schema().clone());
-        let batch = values::batch(&schema, &self.rows, self.ids);
-        let bytes = if self.on_disk { self.layout.write(&batch) } else { Vec::new() };
+        let bytes = if self.on_disk {
+            self.layout.file(&schema, &self.rows, self.ids)
+        } else {
+            Vec::new()
+        };
         let mut metrics = match self.given {
             Given::Nothing => Metrics::default(),
             Given::CountsOnly => Metrics {
@@ -156,7 +159,12 @@ impl DataFile {
                 };
             }
         }
-        let relative = self.place.path.clone().unwrap_or_else(|| format!("data/{}.parquet", self.name));
+        let relative = self
+            .place
+            .path
+            .clone()
+            .unwrap_or_else(|| format!("data/{}.{}", self.name, self.layout.extension()));
+        self.place.format.get_or_insert_with(|| self.layout.extension().to_uppercase());
         if self.on_disk {
             table.write_file(&relative, &bytes);
         }

@@ -9,7 +9,6 @@ use super::files::{Content, Effect, FileEntry, Layout, Metrics, Place, Stored, e
 use super::puffin::{self, Blob, Damage};
 use super::table::TestTable;
 use super::types::{Schema, Type, optional, required};
-use super::values;
 
 const PATH_ID: i32 = 2_147_483_546;
 const POS_ID: i32 = 2_147_483_545;
@@ -147,12 +146,13 @@ impl PositionDeletes {
         let resolved: Vec<(Option<String>, Option<i64>)> = self.rows.iter().map(|(path, pos)| (recorded(path), *pos)).collect();
 
         let (schema, rows) = self.contents(table, &resolved, &spelled);
-        let bytes = self.layout.write(&values::batch(&schema, &rows, true));
+        let bytes = self.layout.file(&schema, &rows, true);
         let relative = self
             .place
             .path
             .clone()
-            .unwrap_or_else(|| format!("data/{}-deletes.parquet", self.name));
+            .unwrap_or_else(|| format!("data/{}-deletes.{}", self.name, self.layout.extension()));
+        self.place.format.get_or_insert_with(|| self.layout.extension().to_uppercase());
         table.write_file(&relative, &bytes);
 
         let mut entry = table.entry(Content::PositionDeletes, &self.place, &relative, rows.len(), bytes.len());
@@ -282,14 +282,15 @@ impl EqualityDeletes {
         self
     }
 
-    pub(super) fn store(self, table: &TestTable) -> (Stored, Place) {
-        let schema = self.schema.unwrap_or_else(|| table.schema().select(&self.ids));
-        let bytes = self.layout.write(&values::batch(&schema, &self.rows, self.field_ids));
+    pub(super) fn store(mut self, table: &TestTable) -> (Stored, Place) {
+        let schema = self.schema.take().unwrap_or_else(|| table.schema().select(&self.ids));
+        let bytes = self.layout.file(&schema, &self.rows, self.field_ids);
         let relative = self
             .place
             .path
             .clone()
-            .unwrap_or_else(|| format!("data/{}-deletes.parquet", self.name));
+            .unwrap_or_else(|| format!("data/{}-deletes.{}", self.name, self.layout.extension()));
+        self.place.format.get_or_insert_with(|| self.layout.extension().to_uppercase());
         table.write_file(&relative, &bytes);
         let mut entry = table.entry(Content::EqualityDeletes, &self.place, &relative, self.rows.len(), bytes.len());
         entry.metrics = Metrics::of(&schema, &self.rows);

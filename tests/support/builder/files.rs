@@ -10,12 +10,26 @@ use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 use serde_json::Value;
 
+use super::avro::Codec;
+use super::row_formats;
 use super::types::{Field, Schema, Type};
-use super::values::Scalar;
+use super::values::{self, Scalar};
 
-/// Layout of a Parquet file.
+/// How a file stores its rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RowFormat {
+    #[default]
+    Parquet,
+    Avro(Codec),
+    /// Flat columns of the plainer types.
+    Orc,
+}
+
+/// Layout of a file of rows. `row_group_rows` are the rows of a Parquet row group, an Avro block
+/// or an ORC stripe; the rest is Parquet's.
 #[derive(Debug, Clone)]
 pub struct Layout {
+    pub format: RowFormat,
     pub row_group_rows: Option<usize>,
     pub page_rows: Option<usize>,
     pub compression: Compression,
@@ -25,6 +39,7 @@ pub struct Layout {
 impl Default for Layout {
     fn default() -> Self {
         Self {
+            format: RowFormat::Parquet,
             row_group_rows: None,
             page_rows: None,
             compression: Compression::SNAPPY,
@@ -34,6 +49,24 @@ impl Default for Layout {
 }
 
 impl Layout {
+    /// The rows as a file of the layout's format.
+    pub fn file(&self, schema: &Schema, rows: &[Vec<Value>], ids: bool) -> Vec<u8> {
+        match self.format {
+            RowFormat::Parquet => self.write(&values::batch(schema, rows, ids)),
+            RowFormat::Avro(codec) => row_formats::avro_file(schema, rows, ids, codec, self.row_group_rows),
+            RowFormat::Orc => row_formats::orc_file(schema, &values::batch(schema, rows, ids), ids, self.row_group_rows),
+        }
+    }
+
+    /// The name of the format, in lower case.
+    pub fn extension(&self) -> &'static str {
+        match self.format {
+            RowFormat::Parquet => "parquet",
+            RowFormat::Avro(_) => "avro",
+            RowFormat::Orc => "orc",
+        }
+    }
+
     /// The batch as a Parquet file. The arrow schema is left out, as any other writer would.
     pub fn write(&self, batch: &RecordBatch) -> Vec<u8> {
         let mut properties = WriterProperties::builder()
@@ -52,9 +85,16 @@ impl Layout {
     }
 }
 
-/// Methods of everything that becomes a Parquet file.
+/// Methods of everything that becomes a file of rows.
 macro_rules! layout_methods {
     () => {
+        /// How the rows are stored; in Parquet by default.
+        #[must_use]
+        pub fn stored_as(mut self, format: $crate::support::builder::RowFormat) -> Self {
+            self.layout.format = format;
+            self
+        }
+
         /// Rows per row group; one group by default.
         #[must_use]
         pub fn row_group_rows(mut self, rows: usize) -> Self {
