@@ -9,6 +9,7 @@ use arrow::compute::{is_not_null, take};
 use arrow::datatypes::{DataType, FieldRef, Fields};
 
 use super::casts::cast_exact;
+use super::variant;
 use crate::error::{Error, Result};
 
 /// Where a column's values come from.
@@ -42,6 +43,8 @@ pub(super) enum Adapt {
         key: Box<Adapt>,
         value: Box<Adapt>,
     },
+    /// A group that holds a variant, as JSON text.
+    Variant,
 }
 
 impl Read {
@@ -77,6 +80,7 @@ impl Adapt {
         match self {
             Self::Same => Ok(Arc::clone(array)),
             Self::Cast(to) => cast_exact(array, to),
+            Self::Variant => variant::to_json(downcast::<StructArray>(array)?),
             Self::Struct { fields, reads } => {
                 let array = downcast::<StructArray>(array)?;
                 let children = reads

@@ -11,11 +11,13 @@ mod context;
 mod deletes;
 mod file;
 mod footer_repair;
+mod hidden;
 mod provider;
 mod queue;
 mod reader;
 mod resolve;
 mod source;
+mod variant;
 
 pub use context::{ScanContext, ScanCounters};
 pub use provider::LakeTableProvider;

@@ -16,6 +16,7 @@ use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder
 
 use super::ScanContext;
 use super::deletes::KeySet;
+use super::hidden::{HiddenReads, KeptRows};
 use super::resolve::ReadPlan;
 use crate::error::{Error, Result, ResultExt};
 use crate::io::{FileKind, TableIo};
@@ -35,17 +36,21 @@ pub(super) struct FileShape {
     pub(super) schema: SchemaRef,
     /// Equality deletes: key set, age of the data file, which columns of the plan are the keys.
     pub(super) keys: Vec<(Arc<KeySet>, i64, Range<usize>)>,
+    /// Columns that come from the task and from positions.
+    pub(super) hidden: HiddenReads,
 }
 
 impl FileShape {
-    /// The result of `rows` decoded rows, deleted keys left out, and how many those were.
-    fn finish(&self, decoded: &[ArrayRef], rows: usize) -> Result<(Option<RecordBatch>, u64)> {
+    /// The result of `rows` decoded rows, deleted keys left out, and how many those were. `kept`
+    /// tells the positions of the rows.
+    fn finish(&self, decoded: &[ArrayRef], rows: usize, kept: Option<&mut KeptRows>) -> Result<(Option<RecordBatch>, u64)> {
         let mut arrays = self
             .plan
             .reads
             .iter()
             .map(|read| read.apply(decoded, rows))
             .collect::<Result<Vec<_>>>()?;
+        self.hidden.fill(&mut arrays, rows, kept)?;
         let mut keep: Option<BooleanArray> = None;
         for (set, age, columns) in &self.keys {
             let columns = arrays
@@ -102,6 +107,7 @@ struct Unit {
 struct Work {
     shape: Arc<FileShape>,
     source: Source,
+    kept: Option<KeptRows>,
 }
 
 #[derive(Debug)]
@@ -113,7 +119,9 @@ enum Source {
 }
 
 impl RowGroupReader {
-    /// Starts on a row group with `rows` rows, of which `keep` (one bit a row) are live; `None` when all are.
+    /// Starts on a row group whose first row has the position `first`; `keep` has one bit a row for those
+    /// that are wanted, `None` when all are.
+    #[expect(clippy::too_many_arguments, reason = "one caller, which has all of them at hand")]
     pub(super) fn start(
         io: &TableIo,
         context: &Arc<ScanContext>,
@@ -121,8 +129,10 @@ impl RowGroupReader {
         metadata: &Arc<ArrowReaderMetadata>,
         shape: &Arc<FileShape>,
         row_group: usize,
+        first: u64,
         keep: Option<BooleanBuffer>,
     ) -> Result<Self> {
+        let kept = Some(KeptRows::new(first, keep.clone()));
         let source = if shape.plan.leaves.is_empty() {
             let rows =
                 usize::try_from(metadata.metadata().row_group(row_group).num_rows()).map_err(|_| Error::corrupt("negative row count"))?;
@@ -134,6 +144,7 @@ impl RowGroupReader {
         let work = Work {
             shape: Arc::clone(shape),
             source,
+            kept,
         };
         Ok(Self {
             io: io.clone(),
@@ -187,10 +198,10 @@ impl Work {
                 Source::Rows(left) => {
                     let rows = (*left).min(BATCH_ROWS);
                     *left -= rows;
-                    self.shape.finish(&[], rows)?
+                    self.shape.finish(&[], rows, self.kept.as_mut())?
                 }
                 Source::Decoder(decoder) => match decoder.try_decode()? {
-                    DecodeResult::Data(batch) => self.shape.finish(batch.columns(), batch.num_rows())?,
+                    DecodeResult::Data(batch) => self.shape.finish(batch.columns(), batch.num_rows(), self.kept.as_mut())?,
                     DecodeResult::NeedsData(needs) => {
                         unit.needs = needs;
                         break;
@@ -247,8 +258,9 @@ pub(super) async fn decode_row_group(
         plan: plan.clone(),
         schema,
         keys: Vec::new(),
+        hidden: HiddenReads::default(),
     });
-    let mut work = Work { shape, source };
+    let mut work = Work { shape, source, kept: None };
     let mut batches = Vec::new();
     loop {
         let unit = context

@@ -26,6 +26,7 @@ use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use super::ScanContext;
 use super::deletes::{deleted_rows, key_sets};
 use super::file::footer;
+use super::hidden::HiddenReads;
 use super::queue::{Work, WorkQueue};
 use super::reader::{FileShape, RowGroupReader};
 use super::resolve::resolve;
@@ -165,6 +166,7 @@ impl PartitionReader {
             plan,
             schema: Arc::clone(&self.source.schema),
             keys,
+            hidden: HiddenReads::of(&self.source.columns, task)?,
         });
         let mut first_rows = Vec::with_capacity(metadata.metadata().num_row_groups());
         let mut next = 0u64;
@@ -247,7 +249,7 @@ impl PartitionReader {
         self.metrics.row_groups.add(1);
         let (io, context) = (&self.source.plan.io, &self.source.context);
         self.current = Some(
-            RowGroupReader::start(io, context, &file.task.location, &file.metadata, &file.shape, row_group, keep)
+            RowGroupReader::start(io, context, &file.task.location, &file.metadata, &file.shape, row_group, first, keep)
                 .context("file", || &file.task.location)?,
         );
         Ok(())

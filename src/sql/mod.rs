@@ -10,6 +10,7 @@ mod engine;
 mod errors;
 mod functions;
 mod gate;
+mod hidden;
 mod info_schema;
 mod literals;
 mod memory;
