@@ -101,7 +101,7 @@ fn column(field: &NestedField, names: &FileNames, top_level: bool) -> Result<Col
             let entries = Arc::new(Field::new("key_value", pair, false));
             (DataType::Map(entries, false), vec![key, value])
         }
-        // As JSON text (docs/adr/0007).
+        // As JSON text (docs/adr/0009).
         Type::Variant => (DataType::Utf8, Vec::new()),
     };
     let initial_default = match &field.initial_default {
@@ -163,4 +163,31 @@ pub(super) fn primitive_type(primitive: &PrimitiveType) -> Result<DataType> {
         PrimitiveType::Binary | PrimitiveType::Geometry { .. } | PrimitiveType::Geography { .. } => DataType::Binary,
         PrimitiveType::Unknown => DataType::Null,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn variants_are_text_under_their_own_name_and_no_keys() {
+        let schema = Schema::from_json(&json!({"type": "struct", "fields": [
+            {"id": 1, "name": "v", "required": false, "type": "variant"},
+            {"id": 2, "name": "s", "required": false, "type": {"type": "struct", "fields": [
+                {"id": 3, "name": "inner", "required": false, "type": "variant"}
+            ]}}
+        ]}))
+        .unwrap();
+        let columns = columns(&schema, &FileNames::new()).unwrap();
+        assert_eq!(columns[0].field.data_type(), &DataType::Utf8);
+        assert!(columns[0].is_variant() && columns[1].children[0].is_variant() && !columns[1].is_variant());
+        assert_eq!(columns[1].field.metadata()[TYPE_NAME_KEY], "struct<inner: variant>");
+        for id in [1, 3] {
+            let error = key_column(&schema, &FileNames::new(), id).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+        }
+    }
 }

@@ -69,7 +69,11 @@ impl PartitionType {
         let mut names = HashSet::new();
         let fields = found.into_iter().map(|(id, (field, name))| {
             // Two fields of one name could not be told apart in a struct.
-            let name = if names.insert(name) { name.to_owned() } else { format!("{name}_{id}") };
+            let name = if names.insert(name) {
+                name.to_owned()
+            } else {
+                format!("{name}_{id}")
+            };
             Ok((id, name, field_type(metadata, field)?))
         });
         Ok(Self {

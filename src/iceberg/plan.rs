@@ -54,7 +54,11 @@ pub(super) async fn plan_scan(
         metadata,
         deletes: &deletes,
         constants: HashMap::new(),
-        partition_type: if request.partition { Some(PartitionType::of(metadata)?) } else { None },
+        partition_type: if request.partition {
+            Some(PartitionType::of(metadata)?)
+        } else {
+            None
+        },
         partitions: HashMap::new(),
     };
     let mut planned = Vec::new();

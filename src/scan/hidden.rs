@@ -161,7 +161,10 @@ fn coalesce(stored: &ArrayRef, inherited: impl Fn(usize) -> Result<i64>) -> Resu
         return Ok(Arc::clone(stored));
     }
     let stored = stored.as_primitive::<Int64Type>();
-    let values = stored.iter().enumerate().map(|(row, value)| value.map_or_else(|| inherited(row), Ok));
+    let values = stored
+        .iter()
+        .enumerate()
+        .map(|(row, value)| value.map_or_else(|| inherited(row), Ok));
     Ok(Arc::new(Int64Array::from(values.collect::<Result<Vec<i64>>>()?)))
 }
 

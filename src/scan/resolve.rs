@@ -124,7 +124,11 @@ impl Resolver<'_> {
             // A column that was never written, of a type that is unknown in the file.
             (_, DataType::Null) => {
                 self.select(leaf, 1);
-                Ok(if target == file.data_type() { Adapt::Same } else { Adapt::Cast(target.clone()) })
+                Ok(if target == file.data_type() {
+                    Adapt::Same
+                } else {
+                    Adapt::Cast(target.clone())
+                })
             }
             (_, group) if column.is_variant() => {
                 if !is_variant_group(group) {

@@ -249,8 +249,17 @@ impl PartitionReader {
         self.metrics.row_groups.add(1);
         let (io, context) = (&self.source.plan.io, &self.source.context);
         self.current = Some(
-            RowGroupReader::start(io, context, &file.task.location, &file.metadata, &file.shape, row_group, first, keep)
-                .context("file", || &file.task.location)?,
+            RowGroupReader::start(
+                io,
+                context,
+                &file.task.location,
+                &file.metadata,
+                &file.shape,
+                row_group,
+                first,
+                keep,
+            )
+            .context("file", || &file.task.location)?,
         );
         Ok(())
     }

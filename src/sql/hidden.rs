@@ -387,7 +387,10 @@ fn exclude(options: &mut WildcardAdditionalOptions, hidden: &[String]) {
         Some(ExcludeSelectItem::Single(name)) => vec![name],
         Some(ExcludeSelectItem::Multiple(names)) => names,
     };
-    let excepted = options.opt_except.iter().flat_map(|e| std::iter::once(&e.first_element).chain(&e.additional_elements));
+    let excepted = options
+        .opt_except
+        .iter()
+        .flat_map(|e| std::iter::once(&e.first_element).chain(&e.additional_elements));
     let mut known: Vec<String> = excepted.map(|ident| ident.value.clone()).collect();
     known.extend(names.iter().filter_map(|name| name_parts(name).ok()).flatten());
     for name in hidden.iter().filter(|name| !known.contains(name)) {

@@ -29,6 +29,7 @@ mod show;
 mod source;
 mod spelling;
 mod types;
+mod variant_get;
 
 pub use engine::*;
 pub use errors::{from_datafusion, to_datafusion};

@@ -74,7 +74,7 @@ class Case:
     def not_asked(self):
         """What of this table the server need not read yet, as words that a refusal must name; empty: all is asked."""
         features = set(self.doc["features"])
-        words = {word for feature, word in NOT_ASKED_TYPES.items() if feature in features}
+        words = set()
         live = self.doc.get("live_files")
         if live is None:
             words |= {word for feature, word in NOT_ASKED_FORMATS.items() if feature in features}
@@ -83,7 +83,6 @@ class Case:
         return sorted(words)
 
 
-NOT_ASKED_TYPES = {"variant": "variant"}
 NOT_ASKED_FORMATS = {"orc": "orc", "orc-data": "orc", "avro-data": "avro", "avro-deletes": "avro", "orc-deletes": "orc"}
 
 # Files that break their own format; a reader may refuse them for good, naming the file.

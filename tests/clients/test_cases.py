@@ -44,6 +44,8 @@ def check_rows(case, table):
         field = table.schema.field(name)
         assert canonical.same_type(kind, field.type), f"column {name}: {field.type} instead of {kind}"
     rows = canonical.table_rows(table, case.uuid_columns)
+    kinds = dict(expected.get("schema", []))
+    rows = [[canonical.with_variants(kinds.get(n, ""), v) for n, v in zip(table.column_names, row)] for row in rows]
     if expected["status"] == "published_only" and "rows" in expected:
         assert published.same_rows(expected["rows"], rows), rows[:20]
         return
@@ -99,6 +101,14 @@ def test_published_result(case, at, connection, record):
         return
     rows = canonical.table_rows(table, case.uuid_columns)
     assert published.same_rows(entry["rows"], rows), f"{sql}\nserver:    {rows[:20]}\npublished: {entry['rows'][:20]}"
+
+
+@pytest.mark.parametrize("case", [case for case in ALL if "row_lineage" in case.doc], ids=lambda case: case.name)
+def test_row_lineage(case, connection):
+    lineage = case.doc["row_lineage"]
+    table = read(connection, f"{lineage['query']} FROM {case.ident}")
+    assert table.column_names == lineage["columns"]
+    assert canonical.sha256(table.column_names, canonical.table_rows(table)) == lineage["sha256"]
 
 
 @pytest.mark.parametrize("case", [case for case in ALL if case.name.startswith("sample_")], ids=lambda case: case.name)

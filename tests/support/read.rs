@@ -7,6 +7,7 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use arrow::array::RecordBatch;
 use futures::TryStreamExt;
 use sandur::cache::Caches;
 use sandur::catalog::Catalogs;
@@ -65,6 +66,12 @@ pub fn query(table: impl Into<Target>, sql: &str) -> Result<Rows> {
     process.runtime.block_on(process.query(&table.into(), sql))
 }
 
+/// The rows of a query with bound values: one column per placeholder, one row per execution.
+pub fn bound(table: impl Into<Target>, sql: &str, values: &RecordBatch) -> Result<Rows> {
+    let process = process();
+    process.runtime.block_on(process.query_with(&table.into(), sql, Some(values)))
+}
+
 /// What a server process has once.
 struct Process {
     runtime: tokio::runtime::Runtime,
@@ -94,13 +101,17 @@ fn process() -> &'static Process {
 
 impl Process {
     async fn query(&self, target: &Target, sql: &str) -> Result<Rows> {
+        self.query_with(target, sql, None).await
+    }
+
+    async fn query_with(&self, target: &Target, sql: &str, values: Option<&RecordBatch>) -> Result<Rows> {
         let engine = self.engine(target).await?;
         let defaults = Defaults {
             catalog: Some("test".to_owned()),
             schema: Some("default".to_owned()),
         };
         let planned = engine.plan(sql, &defaults).await?;
-        let stream = engine.run(&planned.statement, None).await?;
+        let stream = engine.run(&planned.statement, values).await?;
         let schema = stream.schema();
         assert_eq!(schema, planned.schema, "the stream has the schema that was planned");
         let batches = stream.try_collect::<Vec<_>>().await.map_err(from_datafusion)?;

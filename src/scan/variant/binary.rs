@@ -131,7 +131,10 @@ impl<'a> Metadata<'a> {
         if id >= self.count {
             return Err(broken("a field id is not in its dictionary"));
         }
-        let (start, end) = (number_at(self.offsets, self.width, id)?, number_at(self.offsets, self.width, id + 1)?);
+        let (start, end) = (
+            number_at(self.offsets, self.width, id)?,
+            number_at(self.offsets, self.width, id + 1)?,
+        );
         let bytes = self
             .names
             .get(start..end)
@@ -196,7 +199,11 @@ fn primitive<'a>(kind: u8, cursor: &mut Cursor<'a>) -> Result<Value<'a>> {
         15 | 16 => {
             let length = cursor.unsigned(4)?;
             let bytes = cursor.take(length)?;
-            if kind == 15 { Value::Binary(bytes) } else { Value::String(text(bytes)?) }
+            if kind == 15 {
+                Value::Binary(bytes)
+            } else {
+                Value::String(text(bytes)?)
+            }
         }
         17 => Value::Time(i64::from_le_bytes(cursor.array()?)),
         18 => stamp(i64::from_le_bytes(cursor.array()?), true, true),

@@ -46,7 +46,11 @@ pub(in crate::scan) fn to_json(group: &StructArray) -> Result<ArrayRef> {
         offsets.push(end);
     }
     let offsets = OffsetBuffer::new(offsets.into());
-    Ok(Arc::new(StringArray::try_new(offsets, Buffer::from_vec(text), group.nulls().cloned())?))
+    Ok(Arc::new(StringArray::try_new(
+        offsets,
+        Buffer::from_vec(text),
+        group.nulls().cloned(),
+    )?))
 }
 
 /// Whether a file's group looks like a variant: other groups are no variants at all.
@@ -207,13 +211,7 @@ impl<'a> Typed<'a> {
     }
 }
 
-fn write_list(
-    element: &Node<'_>,
-    span: std::ops::Range<usize>,
-    metadata: &Metadata<'_>,
-    out: &mut Writer<'_>,
-    depth: usize,
-) -> Result<()> {
+fn write_list(element: &Node<'_>, span: std::ops::Range<usize>, metadata: &Metadata<'_>, out: &mut Writer<'_>, depth: usize) -> Result<()> {
     out.raw("[");
     for (index, row) in span.enumerate() {
         out.comma(index > 0);

@@ -6,9 +6,11 @@
 
 mod equality;
 mod examples;
+mod hidden;
 mod positions;
 mod schemas;
 mod tables;
+mod types;
 mod vectors;
 
 use sandur::error::{Error, ErrorKind};
