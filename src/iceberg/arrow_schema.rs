@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, Field, Fields, TimeUnit};
 use super::literal_array::default_array;
 use super::spec::{MappedField, NameMapping, NestedField, PrimitiveType, Schema, Type};
 use crate::error::{Error, Result};
-use crate::table::{Column, DOC_KEY, TYPE_NAME_KEY};
+use crate::table::{Column, DOC_KEY, TYPE_NAME_KEY, VARIANT};
 
 /// Names in files by field id, from a table's name mapping.
 pub(super) type FileNames = HashMap<i32, Vec<String>>;
@@ -45,6 +45,11 @@ pub(super) fn columns(schema: &Schema, names: &FileNames) -> Result<Vec<Arc<Colu
 /// Errors: `Corrupt` when the field lies in a list or map.
 pub(super) fn key_column(schema: &Schema, names: &FileNames, id: i32) -> Result<Option<Arc<Column>>> {
     let Some(field) = schema.field_by_id(id) else { return Ok(None) };
+    if field.field_type == Type::Variant {
+        return Err(Error::unsupported(format!(
+            "equality delete on field {id}, a variant: variants cannot be compared"
+        )));
+    }
     let mut cut = column(field, names, false)?;
     let mut at = id;
     while let Some(parent_id) = schema.parent_of(at) {
@@ -78,11 +83,12 @@ fn column(field: &NestedField, names: &FileNames, top_level: bool) -> Result<Col
                 .iter()
                 .map(|f| column(f, names, false).map(Arc::new))
                 .collect::<Result<Vec<_>>>()?;
-            (DataType::Struct(children.iter().map(|c| Arc::clone(&c.field)).collect()), children)
+            (DataType::Struct(children.iter().map(in_parent).collect()), children)
         }
         Type::List(list) => {
             let element = column(&list.element, names, false)?;
-            (DataType::List(Arc::clone(&element.field)), vec![Arc::new(element)])
+            let element = Arc::new(element);
+            (DataType::List(in_parent(&element)), vec![element])
         }
         Type::Map(map) => {
             let (key, value) = (column(&map.key, names, false)?, column(&map.value, names, false)?);
@@ -90,13 +96,22 @@ fn column(field: &NestedField, names: &FileNames, top_level: bool) -> Result<Col
                 field: Arc::new(key.field.as_ref().clone().with_nullable(false)),
                 ..key
             };
-            let pair = DataType::Struct(Fields::from(vec![Arc::clone(&key.field), Arc::clone(&value.field)]));
+            let (key, value) = (Arc::new(key), Arc::new(value));
+            let pair = DataType::Struct(Fields::from(vec![in_parent(&key), in_parent(&value)]));
             let entries = Arc::new(Field::new("key_value", pair, false));
-            (DataType::Map(entries, false), vec![Arc::new(key), Arc::new(value)])
+            (DataType::Map(entries, false), vec![key, value])
         }
-        Type::Variant => return Err(Error::unsupported("columns of type variant cannot be read yet")),
+        // As JSON text (docs/adr/0009).
+        Type::Variant => (DataType::Utf8, Vec::new()),
+    };
+    let initial_default = match &field.initial_default {
+        None => None,
+        Some(value) => Some(default_array(value, &field.field_type, &data_type, &children)?),
     };
     let mut arrow_field = Field::new(&field.name, data_type, !field.required);
+    if field.field_type == Type::Variant {
+        arrow_field = arrow_field.with_metadata(HashMap::from([(TYPE_NAME_KEY.to_owned(), VARIANT.to_owned())]));
+    }
     if top_level {
         let mut metadata = HashMap::from([(TYPE_NAME_KEY.to_owned(), field.field_type.to_string())]);
         if let Some(doc) = &field.doc {
@@ -111,13 +126,14 @@ fn column(field: &NestedField, names: &FileNames, top_level: bool) -> Result<Col
         id: field.id,
         field: Arc::new(arrow_field),
         names: names.get(&field.id).cloned().unwrap_or_default(),
-        initial_default: field
-            .initial_default
-            .as_ref()
-            .map(|value| default_array(value, &field.field_type))
-            .transpose()?,
+        initial_default,
         children,
     })
+}
+
+/// A nested field as it stands in its parent's type: only columns have metadata.
+fn in_parent(child: &Arc<Column>) -> Arc<Field> {
+    Arc::new(child.field.as_ref().clone().with_metadata(HashMap::new()))
 }
 
 /// The arrow type of a primitive (interface.md 3, flight-sql.md 1.8).
@@ -147,4 +163,31 @@ pub(super) fn primitive_type(primitive: &PrimitiveType) -> Result<DataType> {
         PrimitiveType::Binary | PrimitiveType::Geometry { .. } | PrimitiveType::Geography { .. } => DataType::Binary,
         PrimitiveType::Unknown => DataType::Null,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn variants_are_text_under_their_own_name_and_no_keys() {
+        let schema = Schema::from_json(&json!({"type": "struct", "fields": [
+            {"id": 1, "name": "v", "required": false, "type": "variant"},
+            {"id": 2, "name": "s", "required": false, "type": {"type": "struct", "fields": [
+                {"id": 3, "name": "inner", "required": false, "type": "variant"}
+            ]}}
+        ]}))
+        .unwrap();
+        let columns = columns(&schema, &FileNames::new()).unwrap();
+        assert_eq!(columns[0].field.data_type(), &DataType::Utf8);
+        assert!(columns[0].is_variant() && columns[1].children[0].is_variant() && !columns[1].is_variant());
+        assert_eq!(columns[1].field.metadata()[TYPE_NAME_KEY], "struct<inner: variant>");
+        for id in [1, 3] {
+            let error = key_column(&schema, &FileNames::new(), id).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+        }
+    }
 }

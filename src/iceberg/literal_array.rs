@@ -6,11 +6,14 @@ use arrow::array::{
     ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, FixedSizeBinaryArray, Float32Array, Float64Array, Int32Array,
     Int64Array, StringArray, StructArray, Time64MicrosecondArray, TimestampMicrosecondArray, TimestampNanosecondArray, new_null_array,
 };
-use arrow::datatypes::{DataType, Field, Fields, TimeUnit};
+use arrow::datatypes::{DataType, TimeUnit};
 
 use super::arrow_schema::primitive_type;
 use super::spec::{Literal, PrimitiveType, Type};
 use crate::error::{Error, Result};
+use crate::table::Column;
+
+const MICROS_OF_DAY: i64 = 86_400_000_000;
 
 /// A value of a primitive type; null for `None`. Values of a type that the column was promoted from are widened.
 pub(super) fn literal_array(value: Option<&Literal>, primitive: &PrimitiveType) -> Result<ArrayRef> {
@@ -38,6 +41,13 @@ pub(super) fn literal_array(value: Option<&Literal>, primitive: &PrimitiveType) 
         (DataType::Timestamp(TimeUnit::Microsecond, zone), Literal::Long(v)) => {
             Some(Arc::new(TimestampMicrosecondArray::from(vec![*v]).with_timezone_opt(zone.clone())))
         }
+        // A date that was promoted (v3).
+        (DataType::Timestamp(TimeUnit::Microsecond, None), Literal::Int(days)) => i64::from(*days)
+            .checked_mul(MICROS_OF_DAY)
+            .map(|micros| Arc::new(TimestampMicrosecondArray::from(vec![micros])) as ArrayRef),
+        (DataType::Timestamp(TimeUnit::Nanosecond, None), Literal::Int(days)) => i64::from(*days)
+            .checked_mul(1000 * MICROS_OF_DAY)
+            .map(|nanos| Arc::new(TimestampNanosecondArray::from(vec![nanos])) as ArrayRef),
         (DataType::Timestamp(TimeUnit::Nanosecond, zone), Literal::Long(v)) => {
             Some(Arc::new(TimestampNanosecondArray::from(vec![*v]).with_timezone_opt(zone.clone())))
         }
@@ -50,28 +60,24 @@ pub(super) fn literal_array(value: Option<&Literal>, primitive: &PrimitiveType) 
     array.ok_or_else(|| Error::corrupt(format!("the value {value:?} is not of type {}", Type::Primitive(primitive.clone()))))
 }
 
-/// A default. A struct's default is the empty struct: its fields take their own defaults.
-pub(super) fn default_array(value: &Literal, field_type: &Type) -> Result<ArrayRef> {
-    match (field_type, value) {
-        (Type::Primitive(primitive), value) => literal_array(Some(value), primitive),
-        (Type::Struct(fields), Literal::EmptyStruct) => {
-            let mut children = Vec::with_capacity(fields.fields.len());
-            let mut arrow_fields = Vec::with_capacity(fields.fields.len());
-            for field in &fields.fields {
-                let array = match (&field.initial_default, &field.field_type) {
-                    (Some(value), field_type) => default_array(value, field_type)?,
-                    (None, Type::Primitive(primitive)) => literal_array(None, primitive)?,
-                    (None, _) => return Err(Error::unsupported("a struct default with nested fields that have none")),
-                };
-                arrow_fields.push(Field::new(&field.name, array.data_type().clone(), !field.required));
-                children.push(array);
-            }
-            Ok(Arc::new(StructArray::try_new_with_length(
-                Fields::from(arrow_fields),
-                children,
-                None,
-                1,
-            )?))
+/// A default of a column of type `data_type` with these children. A struct's default is the empty
+/// struct: its fields take their own defaults, else null.
+///
+/// Errors: `Corrupt` for a value that is not of the type, and for a required field without default.
+pub(super) fn default_array(value: &Literal, field_type: &Type, data_type: &DataType, children: &[Arc<Column>]) -> Result<ArrayRef> {
+    match (field_type, value, data_type) {
+        (Type::Primitive(primitive), value, _) => literal_array(Some(value), primitive),
+        (Type::Struct(_), Literal::EmptyStruct, DataType::Struct(fields)) => {
+            let arrays = children.iter().map(|child| match &child.initial_default {
+                Some(array) => Ok(Arc::clone(array)),
+                None if child.field.is_nullable() => Ok(new_null_array(child.field.data_type(), 1)),
+                None => Err(Error::corrupt(format!(
+                    "a struct's default lacks a value of its required field `{}`",
+                    child.field.name()
+                ))),
+            });
+            let arrays = arrays.collect::<Result<Vec<_>>>()?;
+            Ok(Arc::new(StructArray::try_new_with_length(fields.clone(), arrays, None, 1)?))
         }
         _ => Err(Error::corrupt(format!("a default {value:?} is not allowed for type {field_type}"))),
     }

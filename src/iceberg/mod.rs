@@ -5,6 +5,7 @@
 mod arrow_schema;
 pub mod avro;
 mod delete_index;
+mod hidden;
 mod literal_array;
 mod loader;
 pub mod manifest;

@@ -8,14 +8,15 @@ use futures::{StreamExt, TryStreamExt};
 
 use super::arrow_schema::file_names;
 use super::delete_index::{DeleteIndex, DeleteIndexBuilder};
+use super::hidden::PartitionType;
 use super::literal_array::literal_array;
 use super::loader::TableFiles;
 use super::manifest::{EntryRef, FileContent, FileFormat as ManifestFormat, Manifest, ManifestContent, ManifestFile, read_manifest_list};
-use super::spec::{PartitionValues, Snapshot, SnapshotManifests, TableMetadata, Transform, Type};
+use super::spec::{PartitionSpec, PartitionValues, Snapshot, SnapshotManifests, TableMetadata, Transform, Type};
 use crate::cache::{CacheKey, CacheKind};
 use crate::error::{Error, Result, ResultExt};
 use crate::io::FileKind;
-use crate::table::{FileFormat, FileScanTask, ScanPlan};
+use crate::table::{FileFormat, FileOrigin, FileScanTask, ScanPlan, ScanRequest};
 
 /// Largest manifest list or manifest that is read.
 const MANIFEST_LIMIT: u64 = 1 << 30;
@@ -23,7 +24,12 @@ const MANIFEST_LIMIT: u64 = 1 << 30;
 const CONCURRENT_MANIFESTS: usize = 8;
 
 /// All live data files of a snapshot with their deletes.
-pub(super) async fn plan_scan(files: &TableFiles, metadata: &Arc<TableMetadata>, snapshot: &Snapshot) -> Result<ScanPlan> {
+pub(super) async fn plan_scan(
+    files: &TableFiles,
+    metadata: &Arc<TableMetadata>,
+    snapshot: &Snapshot,
+    request: &ScanRequest,
+) -> Result<ScanPlan> {
     snapshot.check_readable()?;
     let mapping = metadata.name_mapping()?;
     let names = file_names(mapping.as_ref());
@@ -48,6 +54,12 @@ pub(super) async fn plan_scan(files: &TableFiles, metadata: &Arc<TableMetadata>,
         metadata,
         deletes: &deletes,
         constants: HashMap::new(),
+        partition_type: if request.partition {
+            Some(PartitionType::of(metadata)?)
+        } else {
+            None
+        },
+        partitions: HashMap::new(),
     };
     let mut planned = Vec::new();
     for manifest in manifests.iter().filter(|m| m.content() == ManifestContent::Data) {
@@ -140,6 +152,9 @@ struct Tasks<'a> {
     deletes: &'a DeleteIndex,
     /// Constant columns by spec id and partition.
     constants: HashMap<(i32, PartitionValues), ConstantColumns>,
+    /// Set when partition values are asked for.
+    partition_type: Option<PartitionType>,
+    partitions: HashMap<(i32, PartitionValues), ArrayRef>,
 }
 
 impl Tasks<'_> {
@@ -154,7 +169,31 @@ impl Tasks<'_> {
             recorded_path: entry.file_path().to_owned(),
             size: entry.file_size_in_bytes(),
             record_count: entry.record_count(),
+            origin: FileOrigin {
+                spec_id: entry.spec_id(),
+                partition: self.partition_of(entry)?,
+                first_row_id: entry.first_row_id(),
+                sequence_number: entry.sequence_number(),
+            },
         })
+    }
+
+    fn spec_of(&self, entry: &EntryRef<'_>) -> Result<&Arc<PartitionSpec>> {
+        self.metadata
+            .spec_by_id(entry.spec_id())
+            .ok_or_else(|| Error::corrupt(format!("partition spec {} is not in the table's metadata", entry.spec_id())))
+    }
+
+    /// Partition values as one struct over all specs, if they are asked for.
+    fn partition_of(&mut self, entry: &EntryRef<'_>) -> Result<Option<ArrayRef>> {
+        let Some(of) = &self.partition_type else { return Ok(None) };
+        let key = (entry.spec_id(), Arc::clone(entry.partition()));
+        if let Some(known) = self.partitions.get(&key) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        let array = of.array(self.spec_of(entry)?, entry.partition())?;
+        self.partitions.insert(key, Arc::clone(&array));
+        Ok(Some(array))
     }
 
     /// Identity partition values as constant columns.
@@ -163,10 +202,7 @@ impl Tasks<'_> {
         if let Some(known) = self.constants.get(&key) {
             return Ok(Arc::clone(known));
         }
-        let spec = self
-            .metadata
-            .spec_by_id(entry.spec_id())
-            .ok_or_else(|| Error::corrupt(format!("partition spec {} is not in the table's metadata", entry.spec_id())))?;
+        let spec = Arc::clone(self.spec_of(entry)?);
         let mut columns = Vec::new();
         for (field, value) in spec.fields.iter().zip(entry.partition().iter()) {
             if field.transform != Transform::Identity {

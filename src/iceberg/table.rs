@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{Schema as ArrowSchema, SchemaRef};
+use arrow::datatypes::{FieldRef, Schema as ArrowSchema, SchemaRef};
 use async_trait::async_trait;
 
 use super::arrow_schema::{columns, file_names};
+use super::hidden::hidden_field;
 use super::loader::TableFiles;
 use super::plan::plan_scan;
 use super::spec::{Schema, Snapshot as IcebergSnapshotData, TableMetadata};
 use crate::error::{Error, Result, ResultExt};
-use crate::table::{AsOf, Column, ScanPlan, ScanRequest, Snapshot, Table, TableIdent};
+use crate::table::{AsOf, Column, HiddenColumn, ScanPlan, ScanRequest, Snapshot, Table, TableIdent};
 
 /// A table at one version of its metadata.
 #[derive(Debug, Clone)]
@@ -133,18 +134,24 @@ impl Snapshot for IcebergSnapshot {
         &self.columns
     }
 
+    fn hidden_column(&self, kind: HiddenColumn) -> Result<Option<FieldRef>> {
+        hidden_field(&self.table.metadata, kind)
+            .map(Some)
+            .context("table", || &self.table.ident)
+    }
+
     fn identifier_columns(&self) -> Vec<String> {
         self.identifiers.clone()
     }
 
-    async fn plan_scan(&self, _request: &ScanRequest) -> Result<ScanPlan> {
+    async fn plan_scan(&self, request: &ScanRequest) -> Result<ScanPlan> {
         match &self.snapshot {
             None => Ok(ScanPlan {
                 tasks: Vec::new(),
                 io: self.table.files.io.clone(),
                 has_name_mapping: false,
             }),
-            Some(snapshot) => plan_scan(&self.table.files, &self.table.metadata, snapshot)
+            Some(snapshot) => plan_scan(&self.table.files, &self.table.metadata, snapshot, request)
                 .await
                 .context("table", || &self.table.ident),
         }

@@ -5,10 +5,12 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, ListArray, MapArray, StructArray, UInt32Array, make_array, new_null_array};
+use arrow::buffer::NullBuffer;
 use arrow::compute::{is_not_null, take};
 use arrow::datatypes::{DataType, FieldRef, Fields};
 
 use super::casts::cast_exact;
+use super::variant;
 use crate::error::{Error, Result};
 
 /// Where a column's values come from.
@@ -42,6 +44,8 @@ pub(super) enum Adapt {
         key: Box<Adapt>,
         value: Box<Adapt>,
     },
+    /// A group that holds a variant, as JSON text.
+    Variant,
 }
 
 impl Read {
@@ -77,12 +81,18 @@ impl Adapt {
         match self {
             Self::Same => Ok(Arc::clone(array)),
             Self::Cast(to) => cast_exact(array, to),
+            Self::Variant => variant::to_json(downcast::<StructArray>(array)?),
             Self::Struct { fields, reads } => {
                 let array = downcast::<StructArray>(array)?;
-                let children = reads
-                    .iter()
-                    .map(|r| r.apply(array.columns(), array.len()))
-                    .collect::<Result<Vec<_>>>()?;
+                let children = reads.iter().map(|read| {
+                    let child = read.apply(array.columns(), array.len())?;
+                    match (read, array.nulls()) {
+                        // A null struct has no field that is not null, or who asks for the field alone sees it.
+                        (Read::Constant(_), Some(nulls)) => null_where(&child, nulls),
+                        _ => Ok(child),
+                    }
+                });
+                let children = children.collect::<Result<Vec<_>>>()?;
                 Ok(Arc::new(StructArray::try_new_with_length(
                     fields.clone(),
                     children,
@@ -119,6 +129,25 @@ impl Adapt {
     }
 }
 
+/// The array, null also where `nulls` is; so are the fields of a struct.
+fn null_where(array: &ArrayRef, nulls: &NullBuffer) -> Result<ArrayRef> {
+    let nulls = NullBuffer::union(array.logical_nulls().as_ref(), Some(nulls));
+    if let (DataType::Struct(fields), Some(own)) = (array.data_type(), &nulls) {
+        let children = downcast::<StructArray>(array)?.columns().iter().map(|c| null_where(c, own));
+        let children = children.collect::<Result<Vec<_>>>()?;
+        return Ok(Arc::new(StructArray::try_new_with_length(
+            fields.clone(),
+            children,
+            nulls,
+            array.len(),
+        )?));
+    }
+    if *array.data_type() == DataType::Null {
+        return Ok(Arc::clone(array));
+    }
+    Ok(make_array(array.to_data().into_builder().nulls(nulls).build()?))
+}
+
 fn downcast<T: Array + 'static>(array: &ArrayRef) -> Result<&T> {
     array
         .as_any()
@@ -147,7 +176,7 @@ pub(super) fn path_parts(array: &ArrayRef) -> Result<Vec<ArrayRef>> {
             .columns()
             .first()
             .ok_or_else(|| Error::internal("key path ends in an empty struct"))?;
-        let nulls = arrow::buffer::NullBuffer::union(parent.nulls(), child.logical_nulls().as_ref());
+        let nulls = NullBuffer::union(parent.nulls(), child.logical_nulls().as_ref());
         let data = child.to_data().into_builder().nulls(nulls).build()?;
         array = make_array(data);
     }

@@ -12,6 +12,7 @@ mod context;
 mod deletes;
 mod file;
 mod footer_repair;
+mod hidden;
 mod open;
 mod orc;
 mod provider;
@@ -19,6 +20,7 @@ mod queue;
 mod reader;
 mod resolve;
 mod source;
+mod variant;
 
 pub use context::{ScanContext, ScanCounters};
 pub use provider::LakeTableProvider;

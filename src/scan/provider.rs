@@ -13,7 +13,7 @@ use datafusion::physical_plan::ExecutionPlan;
 
 use super::ScanContext;
 use super::source::MergeOnReadSource;
-use crate::table::{ScanRequest, Snapshot};
+use crate::table::{Column, HiddenColumn, ScanRequest, Snapshot};
 
 /// One pinned snapshot of a table. Read-only.
 #[derive(Debug)]
@@ -46,9 +46,8 @@ impl TableProvider for LakeTableProvider {
         _filters: &[Expr],
         limit: Option<usize>,
     ) -> DfResult<Arc<dyn ExecutionPlan>> {
-        let external = |e: crate::error::Error| DataFusionError::External(Box::new(e.with("table", self.snapshot.table())));
-        let plan = self.snapshot.plan_scan(&ScanRequest::default()).await.map_err(external)?;
         let all = self.snapshot.columns();
+        let external = |e: crate::error::Error| DataFusionError::External(Box::new(e.with("table", self.snapshot.table())));
         let (columns, schema) = match projection {
             None => (all.to_vec(), Arc::clone(self.snapshot.schema())),
             Some(indices) => (
@@ -56,6 +55,11 @@ impl TableProvider for LakeTableProvider {
                 Arc::new(self.snapshot.schema().project(indices)?),
             ),
         };
+        let request = ScanRequest {
+            partition: columns.iter().any(|c: &Arc<Column>| c.id == HiddenColumn::Partition.id()),
+            ..ScanRequest::default()
+        };
+        let plan = self.snapshot.plan_scan(&request).await.map_err(external)?;
         let target = state.config().target_partitions();
         let source = MergeOnReadSource::new(
             self.snapshot.table().clone(),

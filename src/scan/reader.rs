@@ -16,6 +16,7 @@ use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder
 
 use super::ScanContext;
 use super::deletes::KeySet;
+use super::hidden::{HiddenReads, KeptRows};
 use super::open::{Decode, FileHandle, Step};
 use super::resolve::ReadPlan;
 use crate::error::{Error, Result, ResultExt};
@@ -36,17 +37,21 @@ pub(super) struct FileShape {
     pub(super) schema: SchemaRef,
     /// Equality deletes: key set, age of the data file, which columns of the plan are the keys.
     pub(super) keys: Vec<(Arc<KeySet>, i64, Range<usize>)>,
+    /// Columns that come from the task and from positions.
+    pub(super) hidden: HiddenReads,
 }
 
 impl FileShape {
-    /// The result of `rows` decoded rows, deleted keys left out, and how many those were.
-    fn finish(&self, decoded: &[ArrayRef], rows: usize) -> Result<(Option<RecordBatch>, u64)> {
+    /// The result of `rows` decoded rows, deleted keys left out, and how many those were. `kept`
+    /// tells the positions of the rows.
+    fn finish(&self, decoded: &[ArrayRef], rows: usize, kept: Option<&mut KeptRows>) -> Result<(Option<RecordBatch>, u64)> {
         let mut arrays = self
             .plan
             .reads
             .iter()
             .map(|read| read.apply(decoded, rows))
             .collect::<Result<Vec<_>>>()?;
+        self.hidden.fill(&mut arrays, rows, kept)?;
         let mut keep: Option<BooleanArray> = None;
         for (set, age, columns) in &self.keys {
             let columns = arrays
@@ -103,6 +108,7 @@ struct Unit {
 struct Work {
     shape: Arc<FileShape>,
     source: Source,
+    kept: Option<KeptRows>,
 }
 
 #[derive(Debug)]
@@ -116,8 +122,9 @@ enum Source {
 }
 
 impl RowGroupReader {
-    /// Starts on a unit with `rows` rows, of which `keep` (one bit a row) are live; `None` when all are.
-    #[allow(clippy::too_many_arguments)]
+    /// Starts on a unit of rows of which the first has the position `first`; `keep` has one bit a row for
+    /// those that are wanted, `None` when all are.
+    #[expect(clippy::too_many_arguments, reason = "one caller, which has all of them at hand")]
     pub(super) fn start(
         io: &TableIo,
         context: &Arc<ScanContext>,
@@ -125,9 +132,11 @@ impl RowGroupReader {
         handle: &FileHandle,
         shape: &Arc<FileShape>,
         unit: usize,
-        rows: u64,
+        positions: Range<u64>,
         keep: Option<BooleanBuffer>,
     ) -> Result<Self> {
+        let rows = positions.end.saturating_sub(positions.start);
+        let kept = Some(KeptRows::new(positions.start, keep.clone()));
         let source = if shape.plan.leaves.is_empty() {
             let rows = usize::try_from(rows).map_err(|_| Error::corrupt("too many rows"))?;
             Source::Rows(keep.map_or(rows, |mask| mask.count_set_bits()))
@@ -138,6 +147,7 @@ impl RowGroupReader {
         let work = Work {
             shape: Arc::clone(shape),
             source,
+            kept,
         };
         Ok(Self {
             io: io.clone(),
@@ -191,11 +201,11 @@ impl Work {
                 Source::Rows(left) => {
                     let rows = (*left).min(BATCH_ROWS);
                     *left -= rows;
-                    self.shape.finish(&[], rows)?
+                    self.shape.finish(&[], rows, self.kept.as_mut())?
                 }
                 Source::Other(decoder) => match decoder.step()? {
                     Step::Rows { rows: 0, .. } => (None, 0),
-                    Step::Rows { columns, rows } => self.shape.finish(&columns, rows)?,
+                    Step::Rows { columns, rows } => self.shape.finish(&columns, rows, self.kept.as_mut())?,
                     Step::Needs(needs) => {
                         unit.needs = needs;
                         break;
@@ -203,7 +213,7 @@ impl Work {
                     Step::Finished => return Ok(unit),
                 },
                 Source::Decoder(decoder) => match decoder.try_decode()? {
-                    DecodeResult::Data(batch) => self.shape.finish(batch.columns(), batch.num_rows())?,
+                    DecodeResult::Data(batch) => self.shape.finish(batch.columns(), batch.num_rows(), self.kept.as_mut())?,
                     DecodeResult::NeedsData(needs) => {
                         unit.needs = needs;
                         break;
@@ -275,8 +285,9 @@ pub(super) async fn decode_unit(
         plan: plan.clone(),
         schema,
         keys: Vec::new(),
+        hidden: HiddenReads::default(),
     });
-    let mut work = Work { shape, source };
+    let mut work = Work { shape, source, kept: None };
     let mut batches = Vec::new();
     loop {
         let unit = context

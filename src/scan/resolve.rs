@@ -13,6 +13,7 @@ use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 
 use super::adapt::{Adapt, Read};
 use super::casts::may_read_as;
+use super::variant::is_variant_group;
 use crate::error::{Error, Result};
 use crate::table::Column;
 
@@ -120,6 +121,23 @@ impl Resolver<'_> {
             ))
         };
         match (target, file.data_type()) {
+            // A column that was never written, of a type that is unknown in the file.
+            (_, DataType::Null) => {
+                self.select(leaf, 1);
+                Ok(if target == file.data_type() {
+                    Adapt::Same
+                } else {
+                    Adapt::Cast(target.clone())
+                })
+            }
+            (_, group) if column.is_variant() => {
+                if !is_variant_group(group) {
+                    return Err(mismatch());
+                }
+                // Its parts have no field ids; all of them are needed.
+                self.select(leaf, leaf_count(group));
+                Ok(Adapt::Variant)
+            }
             (DataType::Struct(fields), DataType::Struct(file_fields)) => {
                 let mut reads = Vec::with_capacity(fields.len());
                 let before = self.count_selected(leaf, file.data_type());

@@ -25,6 +25,7 @@ use futures::TryStreamExt;
 
 use super::ScanContext;
 use super::deletes::{deleted_rows, key_sets};
+use super::hidden::HiddenReads;
 use super::open::FileHandle;
 use super::queue::{Work, WorkQueue};
 use super::reader::{FileShape, RowGroupReader};
@@ -183,6 +184,7 @@ impl PartitionReader {
             plan,
             schema: Arc::clone(&self.source.schema),
             keys,
+            hidden: HiddenReads::of(&self.source.columns, task)?,
         });
         let mut units = Vec::new();
         let mut next = 0u64;
@@ -233,7 +235,7 @@ impl PartitionReader {
             .get(row_group)
             .cloned()
             .ok_or_else(|| Error::internal("row group is out of range"))?;
-        let rows = unit.end - unit.start;
+        let positions = unit.clone();
         let keep = match &file.deleted {
             Some(set) if set.count_in(unit.clone()) > 0 => {
                 let set = Arc::clone(set);
@@ -252,8 +254,17 @@ impl PartitionReader {
         self.metrics.row_groups.add(1);
         let (io, context) = (&self.source.plan.io, &self.source.context);
         self.current = Some(
-            RowGroupReader::start(io, context, &file.task.location, &file.handle, &file.shape, row_group, rows, keep)
-                .context("file", || &file.task.location)?,
+            RowGroupReader::start(
+                io,
+                context,
+                &file.task.location,
+                &file.handle,
+                &file.shape,
+                row_group,
+                positions,
+                keep,
+            )
+            .context("file", || &file.task.location)?,
         );
         Ok(())
     }

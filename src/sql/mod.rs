@@ -10,6 +10,7 @@ mod engine;
 mod errors;
 mod functions;
 mod gate;
+mod hidden;
 mod info_schema;
 mod interrupt;
 mod literals;
@@ -29,6 +30,7 @@ mod show;
 mod source;
 mod spelling;
 mod types;
+mod variant_get;
 
 pub use engine::*;
 pub use errors::{from_datafusion, to_datafusion};

@@ -14,6 +14,7 @@ use datafusion::sql::sqlparser::tokenizer::TokenWithSpan;
 use super::engine::{Defaults, Pin, Statement};
 use super::errors::from_datafusion;
 use super::gate::{Request, Show, admit, name_parts, to_engine};
+use super::hidden::{self, HiddenNames};
 use super::literals::fit_literals;
 use super::names::{Names, TableMap, full_name};
 use super::output::{self, Renamed, SelectList};
@@ -28,7 +29,7 @@ use super::source::{parse, tokenize};
 use super::spelling::Spelling;
 use crate::catalog::{Catalogs, DEFAULT_SCHEMA};
 use crate::error::{Error, Result};
-use crate::table::TableIdent;
+use crate::table::{HiddenColumn, TableIdent};
 
 /// A statement ready to run.
 #[derive(Debug)]
@@ -106,6 +107,9 @@ impl Planner {
             resolved.extend(resolver.resolve(&others).await?);
             reading = listed;
         }
+        if matches!(reading.request, Request::Query(_)) {
+            show_hidden(&mut resolved, hidden::named(&reading.tokens))?;
+        }
         let mut pinned: Vec<Pin> = Vec::new();
         for one in &resolved {
             if let Target::Table(snapshot) = &one.target
@@ -154,6 +158,7 @@ impl Planner {
 
         let mut ast = parse(&tokens)?;
         reshape(&mut ast)?;
+        hidden::leave_out(&mut ast, &hidden_names(resolved, &spelling))?;
         let Request::Query(ast) = admit(ast)? else {
             return Err(Error::internal("a listing was not made a query"));
         };
@@ -232,6 +237,31 @@ impl Planner {
         }
         Ok((tables, renamed))
     }
+}
+
+/// Gives the tables the hidden columns that the statement names.
+fn show_hidden(resolved: &mut [Resolved], named: Vec<HiddenColumn>) -> Result<()> {
+    if named.is_empty() {
+        return Ok(());
+    }
+    let schemas: Vec<_> = resolved.iter().map(Resolved::schema).collect();
+    let kinds = hidden::available(named, schemas.iter());
+    for one in resolved {
+        if let Target::Table(snapshot) = &mut one.target {
+            *snapshot = hidden::with_hidden(Arc::clone(snapshot), &kinds)?;
+        }
+    }
+    Ok(())
+}
+
+/// The hidden columns that the tables were given, as the statement spells all names.
+fn hidden_names(resolved: &[Resolved], spelling: &Spelling) -> HiddenNames {
+    let spelled = |names: &[String]| names.iter().map(|n| spelling.of(n).to_owned()).collect::<Vec<_>>();
+    let tables = resolved.iter().filter_map(|one| match &one.target {
+        Target::Table(snapshot) => Some((spelled(&one.parts), spelled(&hidden::hidden_names(snapshot.as_ref())))),
+        Target::Info(..) => None,
+    });
+    tables.filter(|(_, hidden)| !hidden.is_empty()).collect()
 }
 
 /// Types of the parameters, and the plan with nulls for them. Where nothing tells a type it is

@@ -16,6 +16,7 @@ use super::bounded::bounded;
 use super::errors::from_datafusion;
 use super::functions::WITHDRAWN;
 use super::types::ZONE;
+use super::variant_get::variant_get;
 use crate::error::Result;
 
 /// Rows of a batch between operators.
@@ -27,6 +28,7 @@ const NAMED_CONSUMERS: usize = 5;
 pub(super) fn base_state(memory: u64, cores: usize) -> Result<SessionState> {
     let mut functions = SessionStateDefaults::default_scalar_functions();
     functions.retain(|f| !WITHDRAWN.contains(&f.name()));
+    functions.push(variant_get());
     let functions = functions.into_iter().map(bounded).collect();
     let state = SessionStateBuilder::new()
         .with_config(config(cores))

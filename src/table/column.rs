@@ -5,6 +5,8 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 use arrow::datatypes::FieldRef;
 
+use super::TYPE_NAME_KEY;
+
 /// A column (or nested field) of the table's schema at a snapshot.
 ///
 /// A file's field matches by id where the file has ids at all, else by one of `names`
@@ -13,7 +15,8 @@ use arrow::datatypes::FieldRef;
 pub struct Column {
     /// Field id; unique in the schema.
     pub id: i32,
-    /// Name, arrow type and nullability in the table.
+    /// Name, arrow type and nullability in the table. A nested field has the same type in its
+    /// parent, without metadata.
     pub field: FieldRef,
     /// Names that the field goes by in files without ids, from the name mapping; empty without one.
     pub names: Vec<String>,
@@ -22,3 +25,13 @@ pub struct Column {
     /// Struct fields; or the one element of a list; or key and value of a map.
     pub children: Vec<Arc<Column>>,
 }
+
+impl Column {
+    /// Whether files hold variants, which the table gives as JSON text: the field's type name says so.
+    pub fn is_variant(&self) -> bool {
+        self.field.metadata().get(TYPE_NAME_KEY).is_some_and(|name| name == VARIANT)
+    }
+}
+
+/// Type name of variants.
+pub const VARIANT: &str = "variant";

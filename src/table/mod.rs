@@ -6,12 +6,14 @@
 //! compared or used as keys.
 
 mod column;
+mod hidden;
 mod ident;
 mod predicate;
 mod snapshot;
 mod task;
 
 pub use column::*;
+pub use hidden::*;
 pub use ident::*;
 pub use predicate::*;
 pub use snapshot::*;

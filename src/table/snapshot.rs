@@ -4,10 +4,10 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{FieldRef, SchemaRef};
 use async_trait::async_trait;
 
-use super::{AsOf, Column, ScanPlan, ScanRequest, TableIdent};
+use super::{AsOf, Column, HiddenColumn, ScanPlan, ScanRequest, TableIdent};
 use crate::error::Result;
 
 /// Key of arrow field metadata: the column's type as its format names it (`timestamptz`, `decimal(12,2)`).
@@ -42,6 +42,12 @@ pub trait Snapshot: Send + Sync + Debug {
     fn schema(&self) -> &SchemaRef;
     /// The same columns with what is needed to find them in files; parallel to [`Self::schema`].
     fn columns(&self) -> &[Arc<Column>];
+    /// The hidden column of a kind; `None` where the format has none.
+    ///
+    /// Errors: `Unsupported` where this table's cannot be given.
+    fn hidden_column(&self, _kind: HiddenColumn) -> Result<Option<FieldRef>> {
+        Ok(None)
+    }
     /// Names of the columns that identify a row, if declared (Iceberg identifier fields).
     fn identifier_columns(&self) -> Vec<String>;
     /// The files to read and what is deleted in them.

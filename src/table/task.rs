@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::ArrayRef;
 
-use super::{Column, Predicate};
+use super::{Column, FileOrigin, Predicate};
 use crate::io::TableIo;
 
 /// What a query needs of a snapshot.
@@ -12,6 +12,8 @@ use crate::io::TableIo;
 pub struct ScanRequest {
     /// Terms that prune; never exact.
     pub predicate: Predicate,
+    /// Tasks are to know their partition values ([`FileOrigin::partition`]).
+    pub partition: bool,
 }
 
 /// The files of a snapshot that a scan must read.
@@ -59,6 +61,8 @@ pub struct FileScanTask {
     pub constants: Arc<Vec<(i32, ArrayRef)>>,
     /// What is deleted in the file.
     pub deletes: DeleteSet,
+    /// What hidden columns say of the file.
+    pub origin: FileOrigin,
 }
 
 impl FileScanTask {

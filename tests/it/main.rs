@@ -7,6 +7,7 @@ mod support;
 
 mod cli;
 mod collection;
+mod collection_types;
 mod config;
 mod damaged_rows;
 mod differential;

@@ -7,6 +7,7 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use arrow::array::RecordBatch;
 use futures::TryStreamExt;
 use sandur::cache::Caches;
 use sandur::catalog::Catalogs;
@@ -79,8 +80,18 @@ impl Reader {
 
     /// The rows of a query.
     pub fn query(&self, sql: &str) -> Result<Rows> {
-        process().runtime.block_on(run(&self.engine, sql))
+        process().runtime.block_on(run(&self.engine, sql, None))
     }
+
+    /// The rows of a query with bound values.
+    pub fn bound(&self, sql: &str, values: &RecordBatch) -> Result<Rows> {
+        process().runtime.block_on(run(&self.engine, sql, Some(values)))
+    }
+}
+
+/// The rows of a query with bound values: one column per placeholder, one row per execution.
+pub fn bound(table: impl Into<Target>, sql: &str, values: &RecordBatch) -> Result<Rows> {
+    Reader::open(table)?.bound(sql, values)
 }
 
 /// What a server process has once.
@@ -129,13 +140,13 @@ impl Process {
     }
 }
 
-async fn run(engine: &Engine, sql: &str) -> Result<Rows> {
+async fn run(engine: &Engine, sql: &str, values: Option<&RecordBatch>) -> Result<Rows> {
     let defaults = Defaults {
         catalog: Some("test".to_owned()),
         schema: Some("default".to_owned()),
     };
     let planned = engine.plan(sql, &defaults).await?;
-    let stream = engine.run(&planned.statement, None).await?;
+    let stream = engine.run(&planned.statement, values).await?;
     let schema = stream.schema();
     assert_eq!(schema, planned.schema, "the stream has the schema that was planned");
     let batches = stream.try_collect::<Vec<_>>().await.map_err(from_datafusion)?;

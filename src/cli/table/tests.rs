@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::command::split_name;
 use super::report::{Counts, aligned};
 use crate::table::{
-    DeleteSet, DeletionVectorRef, EqualityDeleteFile, EqualityDeleteSet, EqualityDeletes, FileFormat, FileScanTask, PositionDeleteFile,
+    DeleteSet, DeletionVectorRef, EqualityDeleteFile, EqualityDeleteSet, EqualityDeletes, FileFormat, FileOrigin, FileScanTask, PositionDeleteFile,
 };
 
 fn task(record_count: u64, deletes: DeleteSet) -> Arc<FileScanTask> {
@@ -17,6 +17,7 @@ fn task(record_count: u64, deletes: DeleteSet) -> Arc<FileScanTask> {
         record_count,
         constants: Arc::default(),
         deletes,
+        origin: FileOrigin::default(),
     })
 }
 

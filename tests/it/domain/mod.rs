@@ -7,10 +7,12 @@
 mod equality;
 mod examples;
 mod formats;
+mod hidden;
 mod positions;
 mod replaced;
 mod schemas;
 mod tables;
+mod types;
 mod vectors;
 
 use sandur::error::{Error, ErrorKind};
