@@ -20,6 +20,8 @@ pub enum CacheKind {
     ManifestList,
     Manifest,
     ParquetFooter,
+    ParquetPageIndex,
+    ParquetBloomFilter,
     DeletionVector,
     PositionDeletes,
     EqualityDeletes,

@@ -10,7 +10,7 @@ use super::loader::TableFiles;
 use super::plan::plan_scan;
 use super::spec::{Schema, Snapshot as IcebergSnapshotData, TableMetadata};
 use crate::error::{Error, Result, ResultExt};
-use crate::table::{AsOf, Column, ScanPlan, ScanRequest, Snapshot, Table, TableIdent};
+use crate::table::{AsOf, Column, PlanCounts, ScanPlan, ScanRequest, Snapshot, Table, TableIdent};
 
 /// A table at one version of its metadata.
 #[derive(Debug, Clone)]
@@ -137,14 +137,15 @@ impl Snapshot for IcebergSnapshot {
         self.identifiers.clone()
     }
 
-    async fn plan_scan(&self, _request: &ScanRequest) -> Result<ScanPlan> {
+    async fn plan_scan(&self, request: &ScanRequest) -> Result<ScanPlan> {
         match &self.snapshot {
             None => Ok(ScanPlan {
                 tasks: Vec::new(),
                 io: self.table.files.io.clone(),
                 has_name_mapping: false,
+                counts: PlanCounts::default(),
             }),
-            Some(snapshot) => plan_scan(&self.table.files, &self.table.metadata, snapshot)
+            Some(snapshot) => plan_scan(&self.table.files, &self.table.metadata, snapshot, &self.columns, request)
                 .await
                 .context("table", || &self.table.ident),
         }

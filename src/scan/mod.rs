@@ -12,6 +12,8 @@ mod deletes;
 mod file;
 mod footer_repair;
 mod provider;
+mod prune;
+mod pushdown;
 mod queue;
 mod reader;
 mod resolve;

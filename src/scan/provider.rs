@@ -8,12 +8,14 @@ use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::Result as DfResult;
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::DataFusionError;
-use datafusion::logical_expr::{Expr, TableType};
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::ScanContext;
+use super::prune::FilePruner;
+use super::pushdown::predicate;
 use super::source::MergeOnReadSource;
-use crate::table::{ScanRequest, Snapshot};
+use crate::table::{Predicate, ScanRequest, Snapshot};
 
 /// One pinned snapshot of a table. Read-only.
 #[derive(Debug)]
@@ -39,16 +41,38 @@ impl TableProvider for LakeTableProvider {
         TableType::Base
     }
 
+    /// What prunes is taken, but never as the whole of a filter: the engine keeps its own.
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> DfResult<Vec<TableProviderFilterPushDown>> {
+        let columns = self.snapshot.columns();
+        let prunes = |filter: &&Expr| predicate([*filter], columns) != Predicate::True;
+        Ok(filters
+            .iter()
+            .map(|filter| {
+                if prunes(filter) {
+                    TableProviderFilterPushDown::Inexact
+                } else {
+                    TableProviderFilterPushDown::Unsupported
+                }
+            })
+            .collect())
+    }
+
     async fn scan(
         &self,
         state: &dyn Session,
         projection: Option<&Vec<usize>>,
-        _filters: &[Expr],
+        filters: &[Expr],
         limit: Option<usize>,
     ) -> DfResult<Arc<dyn ExecutionPlan>> {
         let external = |e: crate::error::Error| DataFusionError::External(Box::new(e.with("table", self.snapshot.table())));
-        let plan = self.snapshot.plan_scan(&ScanRequest::default()).await.map_err(external)?;
         let all = self.snapshot.columns();
+        let request = ScanRequest {
+            predicate: predicate(filters, all),
+            pruning: self.context.pruning,
+        };
+        let plan = self.snapshot.plan_scan(&request).await.map_err(external)?;
+        self.context.counters.add_plan(&plan.counts);
+        let pruner = FilePruner::new(request.predicate, all, request.pruning);
         let (columns, schema) = match projection {
             None => (all.to_vec(), Arc::clone(self.snapshot.schema())),
             Some(indices) => (
@@ -65,7 +89,8 @@ impl TableProvider for LakeTableProvider {
             Arc::clone(&self.context),
             target,
             limit,
-        );
+        )
+        .with_pruner(pruner);
         Ok(DataSourceExec::from_data_source(source))
     }
 }

@@ -26,6 +26,7 @@ use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use super::ScanContext;
 use super::deletes::{deleted_rows, key_sets};
 use super::file::footer;
+use super::prune::{FilePruner, FileView, Selected};
 use super::queue::{Work, WorkQueue};
 use super::reader::{FileShape, RowGroupReader};
 use super::resolve::resolve;
@@ -47,6 +48,8 @@ pub(super) struct MergeOnReadSource {
     context: Arc<ScanContext>,
     partitions: usize,
     fetch: Option<usize>,
+    /// What the inside of files is pruned by.
+    pruner: Option<Arc<FilePruner>>,
     metrics: ExecutionPlanMetricsSet,
 }
 
@@ -72,8 +75,15 @@ impl MergeOnReadSource {
             context,
             partitions,
             fetch,
+            pruner: None,
             metrics,
         }
+    }
+
+    /// Skips row groups and pages in which no row can match.
+    pub(super) fn with_pruner(mut self, pruner: Option<FilePruner>) -> Self {
+        self.pruner = pruner.map(Arc::new);
+        self
     }
 }
 
@@ -86,6 +96,8 @@ pub(super) struct OpenFile {
     deleted: Option<Arc<RowSet>>,
     /// Physical position of each row group's first row.
     first_rows: Vec<u64>,
+    /// Row groups and rows that may match the query.
+    selected: Selected,
 }
 
 struct PartitionMetrics {
@@ -94,6 +106,10 @@ struct PartitionMetrics {
     row_groups_all_deleted: Count,
     deleted_by_position: Count,
     deleted_by_key: Count,
+    skipped_by_statistics: Count,
+    skipped_by_bloom: Count,
+    pages_skipped: Count,
+    rows_skipped: Count,
 }
 
 /// The state of one partition's stream.
@@ -160,7 +176,9 @@ impl PartitionReader {
             wanted.extend(set.columns().iter().cloned());
             keys.push((set, age, start..wanted.len()));
         }
-        let plan = resolve(&wanted, metadata.schema().fields(), &task.constants, plan.has_name_mapping)?;
+        let has_name_mapping = plan.has_name_mapping;
+        let io = &plan.io;
+        let plan = resolve(&wanted, metadata.schema().fields(), &task.constants, has_name_mapping)?;
         let shape = Arc::new(FileShape {
             plan,
             schema: Arc::clone(&self.source.schema),
@@ -180,16 +198,46 @@ impl PartitionReader {
                 "data file has {next} rows, its manifest entry says {recorded}"
             )));
         }
+        let selected = match &self.source.pruner {
+            None => Selected::default(),
+            Some(pruner) => {
+                let ends = first_rows.iter().skip(1).copied().chain([next]);
+                let live = first_rows.iter().zip(ends).map(|(first, end)| {
+                    let dead = deleted.as_ref().map_or(0, |set| set.count_in(*first..end));
+                    dead < end - *first
+                });
+                let view = FileView {
+                    location: &task.location,
+                    metadata: &metadata,
+                    constants: &task.constants,
+                    has_name_mapping,
+                    leaves: &shape.plan.leaves,
+                    live: live.collect(),
+                };
+                pruner.select(io, context, &view).await?
+            }
+        };
+        self.count_skipped(&selected);
         Ok(OpenFile {
             task: Arc::clone(task),
             metadata,
             shape,
             deleted,
             first_rows,
+            selected,
         })
     }
 
-    /// Row groups that have a live row.
+    fn count_skipped(&self, selected: &Selected) {
+        let add = |count: &Count, n: u64| count.add(usize::try_from(n).unwrap_or(usize::MAX));
+        add(&self.metrics.skipped_by_statistics, selected.row_groups_by_statistics);
+        add(&self.metrics.skipped_by_bloom, selected.row_groups_by_bloom);
+        add(&self.metrics.pages_skipped, selected.pages);
+        add(&self.metrics.rows_skipped, selected.rows_by_pages);
+        self.source.context.counters.add_file(selected);
+    }
+
+    /// Row groups that have a live row that may match.
     fn live_row_groups(&self, file: &Arc<OpenFile>) -> Result<Vec<(Arc<OpenFile>, usize)>> {
         let mut live = Vec::with_capacity(file.first_rows.len());
         for (index, first) in file.first_rows.iter().enumerate() {
@@ -204,7 +252,9 @@ impl PartitionReader {
                 self.source.context.counters.row_groups_all_deleted.fetch_add(1, Ordering::Relaxed);
                 continue;
             }
-            live.push((Arc::clone(file), index));
+            if !file.selected.skips(index) {
+                live.push((Arc::clone(file), index));
+            }
         }
         Ok(live)
     }
@@ -230,6 +280,16 @@ impl PartitionReader {
             }
             _ => None,
         };
+        // Both masks are by physical row of the row group, so that they combine row by row.
+        let chosen = file.selected.mask(row_group, usize::try_from(rows).unwrap_or(usize::MAX));
+        let (metadata, keep) = match (chosen, keep) {
+            (None, keep) => (&file.metadata, keep),
+            (Some((metadata, chosen)), None) => (metadata, Some(chosen)),
+            (Some((metadata, chosen)), Some(keep)) => (metadata, Some(&chosen & &keep)),
+        };
+        if keep.as_ref().is_some_and(|keep| keep.count_set_bits() == 0) {
+            return Ok(());
+        }
         let compressed: u64 = file
             .shape
             .plan
@@ -247,7 +307,7 @@ impl PartitionReader {
         self.metrics.row_groups.add(1);
         let (io, context) = (&self.source.plan.io, &self.source.context);
         self.current = Some(
-            RowGroupReader::start(io, context, &file.task.location, &file.metadata, &file.shape, row_group, keep)
+            RowGroupReader::start(io, context, &file.task.location, metadata, &file.shape, row_group, keep)
                 .context("file", || &file.task.location)?,
         );
         Ok(())
@@ -297,6 +357,10 @@ impl DataSource for MergeOnReadSource {
                 row_groups_all_deleted: count("row_groups_all_deleted"),
                 deleted_by_position: count("rows_deleted_by_position"),
                 deleted_by_key: count("rows_deleted_by_key"),
+                skipped_by_statistics: count("row_groups_skipped_by_statistics"),
+                skipped_by_bloom: count("row_groups_skipped_by_bloom"),
+                pages_skipped: count("pages_skipped"),
+                rows_skipped: count("rows_skipped_by_pages"),
             },
         };
         let table = self.table.clone();
@@ -324,6 +388,16 @@ impl DataSource for MergeOnReadSource {
             with(|t| !t.deletes.positions.is_empty()),
             with(|t| !t.deletes.equality.is_empty()),
         )?;
+        let counts = &self.plan.counts;
+        for (what, n) in [
+            ("manifests_skipped", counts.manifests_skipped),
+            ("files_skipped_by_partition", counts.files_skipped_by_partition),
+            ("files_skipped_by_metrics", counts.files_skipped_by_metrics),
+        ] {
+            if n > 0 {
+                write!(f, ", {what}={n}")?;
+            }
+        }
         self.fetch.map_or(Ok(()), |fetch| write!(f, ", fetch={fetch}"))
     }
 

@@ -6,13 +6,17 @@
 //! compared or used as keys.
 
 mod column;
+mod facts;
 mod ident;
 mod predicate;
+mod pruning;
 mod snapshot;
 mod task;
 
 pub use column::*;
+pub use facts::*;
 pub use ident::*;
 pub use predicate::*;
+pub use pruning::*;
 pub use snapshot::*;
 pub use task::*;
