@@ -10,6 +10,8 @@ mod facts;
 mod ident;
 mod predicate;
 mod pruning;
+#[cfg(test)]
+pub(crate) mod reference;
 mod snapshot;
 mod task;
 
