@@ -207,7 +207,7 @@ impl Test {
                 stats.may_be_nan || (stats.may_be_value && stats.only_value().is_none_or(|only| !values.iter().any(|v| same(v, only))))
             }
             Self::StartsWith(prefix) => stats.may_be_value && may_start_with(prefix, stats),
-            Self::NotStartsWith(prefix) => stats.may_be_value && !all_start_with(prefix, stats),
+            Self::NotStartsWith(prefix) => stats.may_be_nan || (stats.may_be_value && !all_start_with(prefix, stats)),
         }
     }
 

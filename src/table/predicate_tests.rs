@@ -1,3 +1,5 @@
+//! Judging predicates against what is known of rows: examples, and random rows with random predicates.
+
 use proptest::prelude::*;
 
 use super::*;

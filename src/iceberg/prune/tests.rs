@@ -1,3 +1,5 @@
+//! Partition projection against the plain meaning of predicates, and the examples that readers got wrong.
+
 use bytes::Bytes;
 use proptest::prelude::*;
 

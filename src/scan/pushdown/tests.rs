@@ -1,3 +1,5 @@
+//! Which filters become which predicates.
+
 use arrow::datatypes::{Field, Fields};
 use datafusion::logical_expr::{cast, col, lit, try_cast};
 

@@ -114,3 +114,12 @@ fn answers_at(table: &TestTable, at: &AsOf, sql: &str, rows: &Value) -> Answer {
 fn answers(table: &TestTable, sql: &str, rows: &Value) -> Answer {
     answers_at(table, &AsOf::Latest, sql, rows)
 }
+
+/// A query answers the same however pruning is switched, where what the engine makes of it is not the question.
+#[track_caller]
+fn unchanged(table: &TestTable, sql: &str) -> Answer {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let off = runtime.block_on(ask(table, &AsOf::Latest, sql, Pruning::off(), None));
+    let rows: Value = off.lines.iter().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect();
+    answers(table, sql, &rows)
+}

@@ -36,12 +36,12 @@ fn values_before_1970_are_found_in_every_time_partition() {
         ("year", numbers([-71, -1, 0, 54])),
         ("month", numbers([-841, -1, 0, 649])),
         ("day", days(["1899-12-31", "1969-12-31", "1970-01-01", "2024-02-29"])),
-        ("hour", numbers([-613_631, -1, 0, 474_756])),
+        ("hour", numbers([-613_631, -1, 0, 474_780])),
         // as writers that truncated toward zero left them
         ("year", numbers([-70, 0, 0, 54])),
         ("month", numbers([-840, 0, 0, 649])),
         ("day", days(["1900-01-01", "1970-01-01", "1970-01-01", "2024-02-29"])),
-        ("hour", numbers([-613_630, 0, 0, 474_756])),
+        ("hour", numbers([-613_630, 0, 0, 474_780])),
     ] {
         let mut table = TableBuilder::temp(Schema::new([optional(1, "ts", Type::Timestamp)]))
             .spec(PartitionSpec::new([partition(1, "p", transform)]))
@@ -185,7 +185,8 @@ fn each_file_is_judged_by_its_own_spec() {
     table.append(one("C1", json!([]), 12, json!("eu")));
 
     let eu = answers(&table, "SELECT id FROM t WHERE region = 'eu'", &json!([[1], [4], [11], [12]]));
-    assert_eq!(eu.scan.counters.manifests_skipped(), 2);
+    // A manifest of null alone has no bounds, which could also mean that they are unknown.
+    assert_eq!(eu.scan.counters.manifests_skipped(), 1);
     let small = answers(&table, "SELECT id FROM t WHERE id < 10", &json!([[1], [2], [3], [4]]));
     assert_eq!(small.scan.counters.manifests_skipped(), 1);
     let null = answers(&table, "SELECT id FROM t WHERE region IS NULL", &json!([[3]]));
