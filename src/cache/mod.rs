@@ -22,6 +22,8 @@ pub enum CacheKind {
     ParquetFooter,
     AvroHeader,
     OrcTail,
+    ParquetPageIndex,
+    ParquetBloomFilter,
     DeletionVector,
     PositionDeletes,
     EqualityDeletes,

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cache::Caches;
 use crate::catalog::Catalogs;
-use crate::config::Config;
+use crate::config::{Config, PruningConfig};
 use crate::error::{Error, Result};
 use crate::iceberg::spec::TableMetadata;
 use crate::iceberg::{IcebergTable, TableLoader};
@@ -16,7 +16,7 @@ use crate::io::Storage;
 use crate::runtime::DecodePool;
 use crate::scan::ScanContext;
 use crate::sql::Engine;
-use crate::table::Table;
+use crate::table::{Pruning, Table};
 
 /// What reading tables needs, once per process.
 #[derive(Debug)]
@@ -52,9 +52,20 @@ impl Parts {
     ///
     /// Errors: `ResourceExhausted` when its pools cannot be set up.
     pub(super) fn engine(&self, config: &Config, catalogs: Arc<Catalogs>) -> Result<Engine> {
-        let context = ScanContext::new(Arc::clone(&self.caches), Arc::clone(&self.pool));
+        let context = ScanContext::new(Arc::clone(&self.caches), Arc::clone(&self.pool)).with_pruning(pruning(&config.pruning));
         Engine::new(config, catalogs, Arc::new(context))
     }
+}
+
+fn pruning(config: &PruningConfig) -> Pruning {
+    let mut pruning = Pruning::off();
+    pruning.manifests = config.manifests;
+    pruning.partitions = config.partitions;
+    pruning.metrics = config.metrics;
+    pruning.row_groups = config.row_groups;
+    pruning.pages = config.pages;
+    pruning.bloom = config.bloom;
+    pruning
 }
 
 /// Serves connections of `listener` until `shutdown`, then until the last stream has ended.

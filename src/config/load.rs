@@ -164,6 +164,20 @@ fn read_root(mut root: Section<'_>) -> Result<Config> {
         }
         log.finish()?;
     }
+    if let Some(mut pruning) = root.section("pruning")? {
+        let switches = &mut config.pruning;
+        for (key, switch) in [
+            ("manifests", &mut switches.manifests),
+            ("partitions", &mut switches.partitions),
+            ("metrics", &mut switches.metrics),
+            ("row_groups", &mut switches.row_groups),
+            ("pages", &mut switches.pages),
+            ("bloom", &mut switches.bloom),
+        ] {
+            *switch = pruning.boolean(key)?.unwrap_or(*switch);
+        }
+        pruning.finish()?;
+    }
     if let Some(catalogs) = root.section("catalog")? {
         for (name, section) in catalogs.named_sections()? {
             read_catalog(&mut config, name, section)?;

@@ -10,6 +10,7 @@ pub struct Config {
     pub limits: LimitsConfig,
     pub cache: CacheConfig,
     pub log: LogConfig,
+    pub pruning: PruningConfig,
     /// By catalog name.
     pub catalogs: BTreeMap<String, CatalogConfig>,
 }
@@ -71,6 +72,37 @@ pub struct LogConfig {
 impl Default for LogConfig {
     fn default() -> Self {
         Self { level: "info".to_owned() }
+    }
+}
+
+/// `[pruning]`: what a scan may leave out because it cannot match; answers are the same either way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(clippy::struct_excessive_bools)]
+pub struct PruningConfig {
+    /// Manifests, by the partition summaries of the manifest list.
+    pub manifests: bool,
+    /// Data files, by partition values.
+    pub partitions: bool,
+    /// Data files, by counts and bounds.
+    pub metrics: bool,
+    /// Row groups, by statistics.
+    pub row_groups: bool,
+    /// Pages, by the page index.
+    pub pages: bool,
+    /// Row groups, by bloom filters.
+    pub bloom: bool,
+}
+
+impl Default for PruningConfig {
+    fn default() -> Self {
+        Self {
+            manifests: true,
+            partitions: true,
+            metrics: true,
+            row_groups: true,
+            pages: true,
+            bloom: true,
+        }
     }
 }
 

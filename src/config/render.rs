@@ -19,6 +19,15 @@ impl Config {
         let cache = [("metadata", size(self.cache.metadata)), ("deletes", size(self.cache.deletes))];
         root.insert("cache".into(), table(cache));
         root.insert("log".into(), table([("level", self.log.level.clone().into())]));
+        let pruning = [
+            ("manifests", self.pruning.manifests.into()),
+            ("partitions", self.pruning.partitions.into()),
+            ("metrics", self.pruning.metrics.into()),
+            ("row_groups", self.pruning.row_groups.into()),
+            ("pages", self.pruning.pages.into()),
+            ("bloom", self.pruning.bloom.into()),
+        ];
+        root.insert("pruning".into(), table(pruning));
         let catalogs: toml::Table = self.catalogs.iter().map(|(name, config)| (name.clone(), catalog(config))).collect();
         if !catalogs.is_empty() {
             root.insert("catalog".into(), catalogs.into());

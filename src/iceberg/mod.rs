@@ -10,6 +10,7 @@ mod literal_array;
 mod loader;
 pub mod manifest;
 mod plan;
+pub mod prune;
 pub mod puffin;
 pub mod spec;
 mod table;

@@ -12,31 +12,35 @@ use super::hidden::PartitionType;
 use super::literal_array::literal_array;
 use super::loader::TableFiles;
 use super::manifest::{EntryRef, FileContent, FileFormat as ManifestFormat, Manifest, ManifestContent, ManifestFile, read_manifest_list};
+use super::prune::Pruner;
 use super::spec::{PartitionSpec, PartitionValues, Snapshot, SnapshotManifests, TableMetadata, Transform, Type};
 use crate::cache::{CacheKey, CacheKind};
 use crate::error::{Error, Result, ResultExt};
 use crate::io::FileKind;
-use crate::table::{FileFormat, FileOrigin, FileScanTask, ScanPlan, ScanRequest};
+use crate::table::{Column, FileFormat, FileOrigin, FileScanTask, ScanPlan, ScanRequest};
 
 /// Largest manifest list or manifest that is read.
 const MANIFEST_LIMIT: u64 = 1 << 30;
 /// Manifests that are read at once.
 const CONCURRENT_MANIFESTS: usize = 8;
 
-/// All live data files of a snapshot with their deletes.
+/// The live data files of a snapshot that may have a row that is asked for, with their deletes.
+/// `columns` are those that the snapshot is read with.
 pub(super) async fn plan_scan(
     files: &TableFiles,
     metadata: &Arc<TableMetadata>,
     snapshot: &Snapshot,
+    columns: &[Arc<Column>],
     request: &ScanRequest,
 ) -> Result<ScanPlan> {
     snapshot.check_readable()?;
     let mapping = metadata.name_mapping()?;
     let names = file_names(mapping.as_ref());
     let list = manifest_list(files, snapshot).await?;
+    let mut pruner = Pruner::new(request, columns, metadata);
     let reads: Vec<_> = list
         .iter()
-        .filter(|entry| entry.may_have_live_files())
+        .filter(|entry| entry.may_have_live_files() && pruner.wants_manifest(entry))
         .map(|entry| manifest(files, metadata, entry.clone()))
         .collect();
     let manifests: Vec<Arc<Manifest>> = futures::stream::iter(reads).buffered(CONCURRENT_MANIFESTS).try_collect().await?;
@@ -64,7 +68,7 @@ pub(super) async fn plan_scan(
     let mut planned = Vec::new();
     for manifest in manifests.iter().filter(|m| m.content() == ManifestContent::Data) {
         // Writers exist that commit a file of no rows without writing it.
-        for entry in manifest.live().filter(|e| e.record_count() > 0) {
+        for entry in pruner.wanted_files(manifest).into_iter().filter(|e| e.record_count() > 0) {
             planned.push(Arc::new(tasks.task(&entry).context("file", || entry.file_path())?));
         }
     }
@@ -72,6 +76,7 @@ pub(super) async fn plan_scan(
         tasks: planned,
         io: files.io.clone(),
         has_name_mapping: mapping.is_some(),
+        counts: pruner.counts(),
     })
 }
 

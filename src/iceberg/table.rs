@@ -11,7 +11,7 @@ use super::loader::TableFiles;
 use super::plan::plan_scan;
 use super::spec::{Schema, Snapshot as IcebergSnapshotData, TableMetadata};
 use crate::error::{Error, Result, ResultExt};
-use crate::table::{AsOf, Column, HiddenColumn, ScanPlan, ScanRequest, Snapshot, Table, TableIdent};
+use crate::table::{AsOf, Column, HiddenColumn, PlanCounts, ScanPlan, ScanRequest, Snapshot, Table, TableIdent};
 
 /// A table at one version of its metadata.
 #[derive(Debug, Clone)]
@@ -150,8 +150,9 @@ impl Snapshot for IcebergSnapshot {
                 tasks: Vec::new(),
                 io: self.table.files.io.clone(),
                 has_name_mapping: false,
+                counts: PlanCounts::default(),
             }),
-            Some(snapshot) => plan_scan(&self.table.files, &self.table.metadata, snapshot, request)
+            Some(snapshot) => plan_scan(&self.table.files, &self.table.metadata, snapshot, &self.columns, request)
                 .await
                 .context("table", || &self.table.ident),
         }

@@ -69,7 +69,7 @@ async fn read(io: &TableIo, location: &str, range: std::ops::Range<u64>) -> Resu
     parts.into_iter().next().ok_or_else(|| Error::internal("a range read gave nothing"))
 }
 
-fn arrow_metadata(metadata: ParquetMetaData) -> Result<ArrowReaderMetadata> {
+pub(super) fn arrow_metadata(metadata: ParquetMetaData) -> Result<ArrowReaderMetadata> {
     let metadata = Arc::new(metadata);
     let plain = ArrowReaderMetadata::try_new(Arc::clone(&metadata), options())?;
     let has_int96 = metadata

@@ -15,25 +15,25 @@
 //! Specification: Thrift compact protocol; the structs are those of `parquet.thrift`.
 
 /// Deepest nesting of values that is followed; footers written by anyone need about eight.
-const MAX_DEPTH: u8 = 32;
+pub(super) const MAX_DEPTH: u8 = 32;
 /// Most row groups of a file, columns of a row group and elements of a schema that are read (SE-43).
 const MAX_STRUCTS: usize = 100_000;
 
 /// Wire types of struct fields; elements of lists and maps have the same numbers, booleans aside.
-mod wire {
-    pub(super) const STOP: u8 = 0;
-    pub(super) const TRUE: u8 = 1;
-    pub(super) const FALSE: u8 = 2;
-    pub(super) const BYTE: u8 = 3;
-    pub(super) const I16: u8 = 4;
-    pub(super) const I32: u8 = 5;
-    pub(super) const I64: u8 = 6;
-    pub(super) const DOUBLE: u8 = 7;
-    pub(super) const BINARY: u8 = 8;
-    pub(super) const LIST: u8 = 9;
-    pub(super) const SET: u8 = 10;
-    pub(super) const MAP: u8 = 11;
-    pub(super) const STRUCT: u8 = 12;
+pub(super) mod wire {
+    pub(in crate::scan) const STOP: u8 = 0;
+    pub(in crate::scan) const TRUE: u8 = 1;
+    pub(in crate::scan) const FALSE: u8 = 2;
+    pub(in crate::scan) const BYTE: u8 = 3;
+    pub(in crate::scan) const I16: u8 = 4;
+    pub(in crate::scan) const I32: u8 = 5;
+    pub(in crate::scan) const I64: u8 = 6;
+    pub(in crate::scan) const DOUBLE: u8 = 7;
+    pub(in crate::scan) const BINARY: u8 = 8;
+    pub(in crate::scan) const LIST: u8 = 9;
+    pub(in crate::scan) const SET: u8 = 10;
+    pub(in crate::scan) const MAP: u8 = 11;
+    pub(in crate::scan) const STRUCT: u8 = 12;
 }
 
 /// What `parquet.thrift` declares a field to be. Enums are `I32`, strings `Binary`.
@@ -247,7 +247,7 @@ fn plain(wire: u8) -> u8 {
 }
 
 /// Number and wire type of the next field; `Some(None)` at the end of the struct.
-fn field_header(from: &mut &[u8], before: i16) -> Option<Option<(i16, u8)>> {
+pub(super) fn field_header(from: &mut &[u8], before: i16) -> Option<Option<(i16, u8)>> {
     let byte = take(from, 1)?.first().copied()?;
     let wire = byte & 0x0f;
     if wire == wire::STOP {
@@ -264,7 +264,7 @@ fn field_header(from: &mut &[u8], before: i16) -> Option<Option<(i16, u8)>> {
 }
 
 /// Element type and number of elements, of which there is a byte each at least.
-fn list_header(from: &mut &[u8]) -> Option<(u8, usize)> {
+pub(super) fn list_header(from: &mut &[u8]) -> Option<(u8, usize)> {
     let byte = take(from, 1)?.first().copied()?;
     let size = match byte >> 4 {
         15 => usize::try_from(varint(from)?).ok()?,
@@ -274,7 +274,7 @@ fn list_header(from: &mut &[u8]) -> Option<(u8, usize)> {
 }
 
 /// Passes the value of a struct's field.
-fn skip(from: &mut &[u8], wire: u8, depth: u8) -> Option<()> {
+pub(super) fn skip(from: &mut &[u8], wire: u8, depth: u8) -> Option<()> {
     match wire {
         // the header says it all
         wire::TRUE | wire::FALSE => Some(()),
@@ -319,14 +319,14 @@ fn skip_element(from: &mut &[u8], wire: u8, depth: u8) -> Option<()> {
     }
 }
 
-fn take<'a>(from: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
+pub(super) fn take<'a>(from: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
     let (taken, rest) = from.split_at_checked(length)?;
     *from = rest;
     Some(taken)
 }
 
 /// An unsigned number of at most 64 bits in groups of seven, lowest first.
-fn varint(from: &mut &[u8]) -> Option<u64> {
+pub(super) fn varint(from: &mut &[u8]) -> Option<u64> {
     let mut value = 0;
     for shift in (0..64).step_by(7) {
         let byte = take(from, 1)?.first().copied()?;

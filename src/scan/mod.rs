@@ -16,6 +16,8 @@ mod hidden;
 mod open;
 mod orc;
 mod provider;
+mod prune;
+mod pushdown;
 mod queue;
 mod reader;
 mod resolve;

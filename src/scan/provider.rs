@@ -8,12 +8,14 @@ use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::Result as DfResult;
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::DataFusionError;
-use datafusion::logical_expr::{Expr, TableType};
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::ScanContext;
+use super::prune::FilePruner;
+use super::pushdown::predicate;
 use super::source::MergeOnReadSource;
-use crate::table::{Column, HiddenColumn, ScanRequest, Snapshot};
+use crate::table::{Column, HiddenColumn, Predicate, ScanRequest, Snapshot};
 
 /// One pinned snapshot of a table. Read-only.
 #[derive(Debug)]
@@ -39,11 +41,27 @@ impl TableProvider for LakeTableProvider {
         TableType::Base
     }
 
+    /// What prunes is taken, but never as the whole of a filter: the engine keeps its own.
+    fn supports_filters_pushdown(&self, filters: &[&Expr]) -> DfResult<Vec<TableProviderFilterPushDown>> {
+        let columns = self.snapshot.columns();
+        let prunes = |filter: &&Expr| predicate([*filter], columns) != Predicate::True;
+        Ok(filters
+            .iter()
+            .map(|filter| {
+                if prunes(filter) {
+                    TableProviderFilterPushDown::Inexact
+                } else {
+                    TableProviderFilterPushDown::Unsupported
+                }
+            })
+            .collect())
+    }
+
     async fn scan(
         &self,
         state: &dyn Session,
         projection: Option<&Vec<usize>>,
-        _filters: &[Expr],
+        filters: &[Expr],
         limit: Option<usize>,
     ) -> DfResult<Arc<dyn ExecutionPlan>> {
         let all = self.snapshot.columns();
@@ -56,10 +74,13 @@ impl TableProvider for LakeTableProvider {
             ),
         };
         let request = ScanRequest {
+            predicate: predicate(filters, all),
+            pruning: self.context.pruning,
             partition: columns.iter().any(|c: &Arc<Column>| c.id == HiddenColumn::Partition.id()),
-            ..ScanRequest::default()
         };
         let plan = self.snapshot.plan_scan(&request).await.map_err(external)?;
+        self.context.counters.add_plan(&plan.counts);
+        let pruner = FilePruner::new(request.predicate, all, request.pruning);
         let target = state.config().target_partitions();
         let source = MergeOnReadSource::new(
             self.snapshot.table().clone(),
@@ -69,7 +90,8 @@ impl TableProvider for LakeTableProvider {
             Arc::clone(&self.context),
             target,
             limit,
-        );
+        )
+        .with_pruner(pruner);
         Ok(DataSourceExec::from_data_source(source))
     }
 }

@@ -11,7 +11,7 @@ use arrow::compute::{and, filter_record_batch};
 use arrow::datatypes::{Schema, SchemaRef};
 use parquet::DecodeResult;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, RowSelection};
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, RowSelection, RowSelectionPolicy};
 use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder};
 
 use super::ScanContext;
@@ -258,6 +258,10 @@ fn decoder(metadata: &ArrowReaderMetadata, leaves: &[usize], row_group: usize, k
         .with_row_groups(vec![row_group])
         .with_projection(mask)
         .with_batch_size(BATCH_ROWS);
+    if metadata.metadata().offset_index().is_some() {
+        // Pages that are not selected are not fetched. Runs of rows never touch them, a mask may.
+        builder = builder.with_row_selection_policy(RowSelectionPolicy::Selectors);
+    }
     if let Some(keep) = keep {
         builder = builder.with_row_selection(RowSelection::from_boolean_buffer(keep));
     }

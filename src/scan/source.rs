@@ -27,6 +27,7 @@ use super::ScanContext;
 use super::deletes::{deleted_rows, key_sets};
 use super::hidden::HiddenReads;
 use super::open::FileHandle;
+use super::prune::{FilePruner, FileView, Selected};
 use super::queue::{Work, WorkQueue};
 use super::reader::{FileShape, RowGroupReader};
 use crate::bitmap::RowSet;
@@ -47,6 +48,8 @@ pub(super) struct MergeOnReadSource {
     context: Arc<ScanContext>,
     partitions: usize,
     fetch: Option<usize>,
+    /// What the inside of files is pruned by.
+    pruner: Option<Arc<FilePruner>>,
     metrics: ExecutionPlanMetricsSet,
 }
 
@@ -72,8 +75,15 @@ impl MergeOnReadSource {
             context,
             partitions,
             fetch,
+            pruner: None,
             metrics,
         }
+    }
+
+    /// Skips row groups and pages in which no row can match.
+    pub(super) fn with_pruner(mut self, pruner: Option<FilePruner>) -> Self {
+        self.pruner = pruner.map(Arc::new);
+        self
     }
 }
 
@@ -105,6 +115,8 @@ pub(super) struct OpenFile {
     deleted: Option<Arc<RowSet>>,
     /// Physical rows of each unit (row group, stripe, whole Avro file).
     units: Vec<Range<u64>>,
+    /// Units and rows that may match the query.
+    selected: Selected,
 }
 
 struct PartitionMetrics {
@@ -113,6 +125,10 @@ struct PartitionMetrics {
     row_groups_all_deleted: Count,
     deleted_by_position: Count,
     deleted_by_key: Count,
+    skipped_by_statistics: Count,
+    skipped_by_bloom: Count,
+    pages_skipped: Count,
+    rows_skipped: Count,
 }
 
 /// The state of one partition's stream.
@@ -179,7 +195,9 @@ impl PartitionReader {
             wanted.extend(set.columns().iter().cloned());
             keys.push((set, age, start..wanted.len()));
         }
-        let plan = handle.resolve(&wanted, &task.constants, plan.has_name_mapping)?;
+        let has_name_mapping = plan.has_name_mapping;
+        let io = &plan.io;
+        let plan = handle.resolve(&wanted, &task.constants, has_name_mapping)?;
         let shape = Arc::new(FileShape {
             plan,
             schema: Arc::clone(&self.source.schema),
@@ -200,16 +218,45 @@ impl PartitionReader {
                 "data file has {next} rows, its manifest entry says {recorded}"
             )));
         }
+        let selected = match (&self.source.pruner, &handle) {
+            (Some(pruner), FileHandle::Parquet(metadata)) => {
+                let live = units.iter().map(|unit| {
+                    let dead = deleted.as_ref().map_or(0, |set| set.count_in(unit.clone()));
+                    dead < unit.end - unit.start
+                });
+                let view = FileView {
+                    location: &task.location,
+                    metadata,
+                    constants: &task.constants,
+                    has_name_mapping,
+                    leaves: &shape.plan.leaves,
+                    live: live.collect(),
+                };
+                pruner.select(io, context, &view).await?
+            }
+            _ => Selected::default(),
+        };
+        self.count_skipped(&selected);
         Ok(OpenFile {
             task: Arc::clone(task),
             handle,
             shape,
             deleted,
             units,
+            selected,
         })
     }
 
-    /// Row groups that have a live row.
+    fn count_skipped(&self, selected: &Selected) {
+        let add = |count: &Count, n: u64| count.add(usize::try_from(n).unwrap_or(usize::MAX));
+        add(&self.metrics.skipped_by_statistics, selected.row_groups_by_statistics);
+        add(&self.metrics.skipped_by_bloom, selected.row_groups_by_bloom);
+        add(&self.metrics.pages_skipped, selected.pages);
+        add(&self.metrics.rows_skipped, selected.rows_by_pages);
+        self.source.context.counters.add_file(selected);
+    }
+
+    /// Row groups that have a live row that may match.
     fn live_row_groups(&self, file: &Arc<OpenFile>) -> Result<Vec<(Arc<OpenFile>, usize)>> {
         let mut live = Vec::with_capacity(file.units.len());
         for (index, unit) in file.units.iter().enumerate() {
@@ -224,7 +271,9 @@ impl PartitionReader {
                 self.source.context.counters.row_groups_all_deleted.fetch_add(1, Ordering::Relaxed);
                 continue;
             }
-            live.push((Arc::clone(file), index));
+            if !file.selected.skips(index) {
+                live.push((Arc::clone(file), index));
+            }
         }
         Ok(live)
     }
@@ -243,6 +292,16 @@ impl PartitionReader {
             }
             _ => None,
         };
+        // Both masks are by physical row of the row group, so that they combine row by row.
+        let rows = usize::try_from(positions.end - positions.start).unwrap_or(usize::MAX);
+        let (handle, keep) = match (file.selected.mask(row_group, rows), keep) {
+            (None, keep) => (file.handle.clone(), keep),
+            (Some((metadata, chosen)), None) => (FileHandle::Parquet(Arc::clone(metadata)), Some(chosen)),
+            (Some((metadata, chosen)), Some(keep)) => (FileHandle::Parquet(Arc::clone(metadata)), Some(&chosen & &keep)),
+        };
+        if keep.as_ref().is_some_and(|keep| keep.count_set_bits() == 0) {
+            return Ok(());
+        }
         let compressed = file.handle.unit_bytes(row_group, &file.shape.plan.leaves);
         self.memory
             .try_resize(usize::try_from(compressed).unwrap_or(usize::MAX))
@@ -258,7 +317,7 @@ impl PartitionReader {
                 io,
                 context,
                 &file.task.location,
-                &file.handle,
+                &handle,
                 &file.shape,
                 row_group,
                 positions,
@@ -313,6 +372,10 @@ impl DataSource for MergeOnReadSource {
                 row_groups_all_deleted: count("row_groups_all_deleted"),
                 deleted_by_position: count("rows_deleted_by_position"),
                 deleted_by_key: count("rows_deleted_by_key"),
+                skipped_by_statistics: count("row_groups_skipped_by_statistics"),
+                skipped_by_bloom: count("row_groups_skipped_by_bloom"),
+                pages_skipped: count("pages_skipped"),
+                rows_skipped: count("rows_skipped_by_pages"),
             },
         };
         let table = self.table.clone();
@@ -340,6 +403,16 @@ impl DataSource for MergeOnReadSource {
             with(|t| !t.deletes.positions.is_empty()),
             with(|t| !t.deletes.equality.is_empty()),
         )?;
+        let counts = &self.plan.counts;
+        for (what, n) in [
+            ("manifests_skipped", counts.manifests_skipped),
+            ("files_skipped_by_partition", counts.files_skipped_by_partition),
+            ("files_skipped_by_metrics", counts.files_skipped_by_metrics),
+        ] {
+            if n > 0 {
+                write!(f, ", {what}={n}")?;
+            }
+        }
         self.fetch.map_or(Ok(()), |fetch| write!(f, ", fetch={fetch}"))
     }
 

@@ -6,15 +6,21 @@
 //! compared or used as keys.
 
 mod column;
+mod facts;
 mod hidden;
 mod ident;
 mod predicate;
+mod pruning;
+#[cfg(test)]
+pub(crate) mod reference;
 mod snapshot;
 mod task;
 
 pub use column::*;
+pub use facts::*;
 pub use hidden::*;
 pub use ident::*;
 pub use predicate::*;
+pub use pruning::*;
 pub use snapshot::*;
 pub use task::*;

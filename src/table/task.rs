@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::ArrayRef;
 
-use super::{Column, FileOrigin, Predicate};
+use super::{Column, FileOrigin, Predicate, Pruning};
 use crate::io::TableIo;
 
 /// What a query needs of a snapshot.
@@ -14,6 +14,19 @@ pub struct ScanRequest {
     pub predicate: Predicate,
     /// Tasks are to know their partition values ([`FileOrigin::partition`]).
     pub partition: bool,
+    /// What may be pruned by.
+    pub pruning: Pruning,
+}
+
+/// What planning left out, for EXPLAIN and counters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PlanCounts {
+    /// Manifests that were not read, because no partition in them can match.
+    pub manifests_skipped: u64,
+    /// Data files left out by their partition values.
+    pub files_skipped_by_partition: u64,
+    /// Data files left out by their counts and bounds.
+    pub files_skipped_by_metrics: u64,
 }
 
 /// The files of a snapshot that a scan must read.
@@ -24,6 +37,8 @@ pub struct ScanPlan {
     pub io: TableIo,
     /// True when the table has a name mapping: files without field ids are then read by name, else by position.
     pub has_name_mapping: bool,
+    /// What was left out.
+    pub counts: PlanCounts,
 }
 
 /// How the rows of a data file or delete file are stored.

@@ -74,7 +74,23 @@ fn an_empty_file_gives_the_defaults() {
     assert_eq!(config.cache.metadata, 512 << 20);
     assert_eq!(config.cache.deletes, 256 << 20);
     assert_eq!(config.log.level, "info");
+    assert!(config.pruning.manifests && config.pruning.pages && config.pruning.bloom);
     assert!(config.catalogs.is_empty());
+}
+
+#[test]
+fn every_kind_of_pruning_has_a_switch() {
+    let config = with_env(
+        "[pruning]\nmanifests = false\npages = false",
+        &[("SANDUR__PRUNING__BLOOM", "false"), ("SANDUR__PRUNING__PAGES", "true")],
+    )
+    .unwrap();
+    let off = &config.pruning;
+    assert!(!off.manifests && !off.bloom);
+    assert!(off.partitions && off.metrics && off.row_groups && off.pages);
+    assert_eq!(parse(&config.to_toml().unwrap()).unwrap().pruning, config.pruning);
+    let error = parse("[pruning]\nfiles = false").unwrap_err().to_string();
+    assert!(error.contains("`pruning.files`"), "{error}");
 }
 
 #[test]

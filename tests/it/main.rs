@@ -22,6 +22,7 @@ mod format_metadata;
 mod format_puffin;
 mod golden;
 mod layering;
+mod pruning;
 mod scan_counters;
 mod sql_gate;
 mod sql_limits;

@@ -5,7 +5,7 @@
 //! A text with more precision than its unit holds is refused, not truncated.
 
 /// Days from 1970-01-01 of a date; months and days count from 1. Valid for any year an `i32` of days reaches.
-fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+pub(in crate::iceberg) fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     // Years start in March, so that the leap day is the last one of its year.
     let shifted = if month <= 2 { year - 1 } else { year };
     let era = shifted.div_euclid(400);
@@ -16,7 +16,7 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
 }
 
 /// Year, month and day of a number of days from 1970-01-01.
-fn civil_from_days(days: i64) -> (i64, i64, i64) {
+pub(super) fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;
     let era = shifted.div_euclid(146_097);
     let day_of_era = shifted.rem_euclid(146_097);

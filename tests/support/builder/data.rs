@@ -30,6 +30,8 @@ pub struct DataFile {
     upper: Vec<(i32, Option<Vec<u8>>)>,
     first_row_id: Option<i64>,
     on_disk: bool,
+    null_counts: bool,
+    nan_counts: bool,
     pub(super) layout: Layout,
     pub(super) place: Place,
 }
@@ -47,6 +49,8 @@ impl DataFile {
             upper: Vec::new(),
             first_row_id: None,
             on_disk: true,
+            null_counts: true,
+            nan_counts: true,
             layout: Layout::default(),
             place: Place::default(),
         }
@@ -104,6 +108,20 @@ impl DataFile {
         self
     }
 
+    /// Leaves the null counts out of the manifest.
+    #[must_use]
+    pub fn without_null_counts(mut self) -> Self {
+        self.null_counts = false;
+        self
+    }
+
+    /// Leaves the NaN counts out of the manifest.
+    #[must_use]
+    pub fn without_nan_counts(mut self) -> Self {
+        self.nan_counts = false;
+        self
+    }
+
     /// Replaces the bounds of a column, also by wrong ones; null leaves one out.
     #[must_use]
     pub fn bounds(mut self, id: i32, of: &Type, lower: &Value, upper: &Value) -> Self {
@@ -151,6 +169,12 @@ impl DataFile {
             },
             Given::All => Metrics::of(&schema, &self.rows),
         };
+        if !self.null_counts {
+            metrics.null_counts.clear();
+        }
+        if !self.nan_counts {
+            metrics.nan_counts.clear();
+        }
         for (given, bounds) in [(self.lower, &mut metrics.lower), (self.upper, &mut metrics.upper)] {
             for (id, bytes) in given {
                 match bytes {

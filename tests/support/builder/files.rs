@@ -34,6 +34,7 @@ pub struct Layout {
     pub page_rows: Option<usize>,
     pub compression: Compression,
     pub dictionary: bool,
+    pub bloom_filters: bool,
 }
 
 impl Default for Layout {
@@ -44,6 +45,7 @@ impl Default for Layout {
             page_rows: None,
             compression: Compression::SNAPPY,
             dictionary: true,
+            bloom_filters: false,
         }
     }
 }
@@ -72,6 +74,7 @@ impl Layout {
         let mut properties = WriterProperties::builder()
             .set_compression(self.compression)
             .set_dictionary_enabled(self.dictionary)
+            .set_bloom_filter_enabled(self.bloom_filters)
             .set_max_row_group_row_count(Some(self.row_group_rows.unwrap_or(1 << 20)));
         if let Some(rows) = self.page_rows {
             properties = properties.set_data_page_row_count_limit(rows).set_write_batch_size(rows);
@@ -113,6 +116,13 @@ macro_rules! layout_methods {
         #[must_use]
         pub fn compression(mut self, compression: parquet::basic::Compression) -> Self {
             self.layout.compression = compression;
+            self
+        }
+
+        /// Writes a bloom filter for every column chunk.
+        #[must_use]
+        pub fn bloom_filters(mut self) -> Self {
+            self.layout.bloom_filters = true;
             self
         }
 

@@ -1,0 +1,92 @@
+//! Judging the manifests and data files of one scan.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::{MetricsFacts, PartitionProjection, SourceTypes};
+use crate::iceberg::manifest::{EntryRef, Manifest, ManifestContent, ManifestFile};
+use crate::iceberg::spec::TableMetadata;
+use crate::table::{Column, PlanCounts, Predicate, Pruning, PruningKind, ScanRequest};
+
+/// What one scan prunes by.
+#[derive(Debug)]
+pub(in crate::iceberg) struct Pruner<'a> {
+    predicate: &'a Predicate,
+    pruning: Pruning,
+    types: SourceTypes,
+    /// By spec id.
+    specs: HashMap<i32, PartitionProjection>,
+    counts: PlanCounts,
+}
+
+impl<'a> Pruner<'a> {
+    /// A pruner for the columns that a snapshot is read with.
+    pub(in crate::iceberg) fn new(request: &'a ScanRequest, columns: &[Arc<Column>], metadata: &TableMetadata) -> Self {
+        let types = SourceTypes::new(&request.predicate.field_ids(), columns, metadata);
+        let specs = metadata
+            .partition_specs
+            .iter()
+            .map(|spec| (spec.spec_id, PartitionProjection::new(spec, &types)))
+            .collect();
+        Self {
+            predicate: &request.predicate,
+            pruning: request.pruning,
+            types,
+            specs,
+            counts: PlanCounts::default(),
+        }
+    }
+
+    /// Whether a manifest must be read. Delete manifests always are: their files may belong to any
+    /// data file that is read.
+    pub(in crate::iceberg) fn wants_manifest(&mut self, manifest: &ManifestFile) -> bool {
+        if *self.predicate == Predicate::True || manifest.content == ManifestContent::Deletes {
+            return true;
+        }
+        let projection = manifest.partition_spec_id.and_then(|id| self.specs.get(&id));
+        let (Some(projection), Some(summaries)) = (projection, &manifest.partitions) else {
+            return true;
+        };
+        let facts = projection.of_summaries(summaries);
+        let wanted = self.pruning.may_match(PruningKind::Manifests, self.predicate, &facts);
+        self.counts.manifests_skipped += u64::from(!wanted);
+        wanted
+    }
+
+    /// The live data files of a data manifest that must be read.
+    pub(in crate::iceberg) fn wanted_files<'m>(&mut self, manifest: &'m Manifest) -> Vec<EntryRef<'m>> {
+        let live = manifest.live();
+        if *self.predicate == Predicate::True {
+            return live.collect();
+        }
+        let projection = self.specs.get(&manifest.spec_id()).filter(|p| !p.is_empty());
+        // Entries of a partition share its values, so their address names the partition.
+        let mut judged: HashMap<usize, bool> = HashMap::new();
+        let mut wanted = Vec::new();
+        for entry in live {
+            if let Some(projection) = projection {
+                let values = entry.partition();
+                let may_match = *judged.entry(values.as_ptr().addr()).or_insert_with(|| {
+                    let facts = projection.of_values(values);
+                    self.pruning.may_match(PruningKind::Partitions, self.predicate, &facts)
+                });
+                if !may_match {
+                    self.counts.files_skipped_by_partition += 1;
+                    continue;
+                }
+            }
+            let facts = MetricsFacts::new(entry, &self.types);
+            if self.pruning.may_match(PruningKind::Metrics, self.predicate, &facts) {
+                wanted.push(entry);
+            } else {
+                self.counts.files_skipped_by_metrics += 1;
+            }
+        }
+        wanted
+    }
+
+    /// What was left out so far.
+    pub(in crate::iceberg) fn counts(&self) -> PlanCounts {
+        self.counts
+    }
+}
