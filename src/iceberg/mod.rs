@@ -8,10 +8,14 @@ mod delete_index;
 mod literal_array;
 mod loader;
 pub mod manifest;
+mod metadata_tables;
+mod partition_type;
 mod plan;
 pub mod puffin;
 pub mod spec;
 mod table;
+mod time_travel;
 
 pub use loader::TableLoader;
+pub use partition_type::partition_type;
 pub use table::{IcebergSnapshot, IcebergTable};

@@ -18,7 +18,7 @@ use crate::io::FileKind;
 use crate::table::{FileScanTask, ScanPlan};
 
 /// Largest manifest list or manifest that is read.
-const MANIFEST_LIMIT: u64 = 1 << 30;
+pub(super) const MANIFEST_LIMIT: u64 = 1 << 30;
 /// Manifests that are read at once.
 const CONCURRENT_MANIFESTS: usize = 8;
 
@@ -76,7 +76,8 @@ fn check_readable(entry: &EntryRef<'_>) -> Result<()> {
     Ok(())
 }
 
-async fn manifest_list(files: &TableFiles, snapshot: &Snapshot) -> Result<Arc<Vec<ManifestFile>>> {
+/// The manifests of a snapshot.
+pub(super) async fn manifest_list(files: &TableFiles, snapshot: &Snapshot) -> Result<Arc<Vec<ManifestFile>>> {
     let recorded = match &snapshot.manifests {
         SnapshotManifests::Inline(paths) => return Ok(Arc::new(paths.iter().map(ManifestFile::bare).collect())),
         SnapshotManifests::List(recorded) => recorded,

@@ -13,6 +13,7 @@ mod gate;
 mod info_schema;
 mod literals;
 mod memory;
+mod metadata;
 mod names;
 mod output;
 mod params;
@@ -28,7 +29,9 @@ mod show;
 mod source;
 mod spelling;
 mod types;
+mod versions;
 
 pub use engine::*;
 pub use errors::{from_datafusion, to_datafusion};
 pub use providers::TableProviders;
+pub use versions::parse_as_of;

@@ -7,12 +7,14 @@
 
 mod column;
 mod ident;
+mod metadata;
 mod predicate;
 mod snapshot;
 mod task;
 
 pub use column::*;
 pub use ident::*;
+pub use metadata::*;
 pub use predicate::*;
 pub use snapshot::*;
 pub use task::*;

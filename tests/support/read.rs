@@ -98,6 +98,7 @@ impl Process {
         let defaults = Defaults {
             catalog: Some("test".to_owned()),
             schema: Some("default".to_owned()),
+            ..Defaults::default()
         };
         let planned = engine.plan(sql, &defaults).await?;
         let stream = engine.run(&planned.statement, None).await?;

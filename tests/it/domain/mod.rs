@@ -6,9 +6,11 @@
 
 mod equality;
 mod examples;
+mod metadata_tables;
 mod positions;
 mod schemas;
 mod tables;
+mod travel;
 mod vectors;
 
 use sandur::error::{Error, ErrorKind};
