@@ -11,7 +11,7 @@ use super::delete_index::{DeleteIndex, DeleteIndexBuilder};
 use super::literal_array::literal_array;
 use super::loader::TableFiles;
 use super::manifest::{EntryRef, FileContent, FileFormat, Manifest, ManifestContent, ManifestFile, read_manifest_list};
-use super::spec::{PartitionValues, Snapshot, SnapshotManifests, TableMetadata, Transform, Type};
+use super::spec::{PartitionValues, Snapshot, SnapshotManifests, TableMetadata, Transform};
 use crate::cache::{CacheKey, CacheKind};
 use crate::error::{Error, Result, ResultExt};
 use crate::io::FileKind;
@@ -165,11 +165,24 @@ impl Tasks<'_> {
                 continue;
             }
             // The source may have been dropped since; an equality delete can still name it.
-            let source = std::iter::once(self.metadata.current_schema()?)
-                .chain(self.metadata.schemas.iter())
-                .find_map(|schema| schema.field_by_id(field.source_id));
-            if let Some(Type::Primitive(primitive)) = source.map(|f| &f.field_type) {
-                columns.push((field.source_id, literal_array(value.as_ref(), primitive)?));
+            // A table that was replaced may use its id for another type; older snapshots have the older one.
+            let types = std::iter::once(self.metadata.current_schema()?)
+                .chain(self.metadata.schemas.iter().rev())
+                .filter_map(|schema| schema.field_by_id(field.source_id))
+                .filter_map(|source| source.field_type.as_primitive());
+            let mut constant = None;
+            for primitive in types {
+                match (literal_array(value.as_ref(), primitive), &constant) {
+                    (Ok(array), _) => {
+                        constant = Some(Ok(array));
+                        break;
+                    }
+                    (Err(e), None) => constant = Some(Err(e)),
+                    (Err(_), Some(_)) => {}
+                }
+            }
+            if let Some(constant) = constant {
+                columns.push((field.source_id, constant?));
             }
         }
         let columns = Arc::new(columns);

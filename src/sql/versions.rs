@@ -388,7 +388,7 @@ mod tests {
                 "'2026-01-31 14:00:00+02:00'",
                 "TIMESTAMP '2026-01-31 12:00:00'",
                 "CAST('2026-01-31 12:00:00' AS TIMESTAMP)",
-                "'2026-01-31'::date + interval '12 hours'",
+                "TIMESTAMP '2026-01-31' + interval '12 hours'",
                 "(TIMESTAMP '2026-02-01 12:00:00' - INTERVAL '1 day')",
             ] {
                 assert_eq!(folded(&format!("{form} {value}")).unwrap(), noon, "{form} {value}");

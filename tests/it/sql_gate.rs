@@ -100,7 +100,6 @@ const REFUSED: &[&str] = &[
     "SELECT * FROM t AT (OFFSET => 1)",
     "SELECT * FROM t FOR VERSION AS OF ?",
     "SELECT * FROM t CHANGES (INFORMATION => DEFAULT) AT (VERSION => 1)",
-    "SELECT * FROM generate_series(1, 2) AT (VERSION => 1)",
     "SELECT * FROM information_schema.tables VERSION AS OF 1",
     "SELECT * FROM t BEFORE (STATEMENT => 'x')",
     "SELECT * FROM t@v1",

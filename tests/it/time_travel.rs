@@ -101,6 +101,10 @@ fn every_snapshot_branch_and_tag_of_every_case() {
         let log = snapshot_log(&case);
         for entry in case.json["time_travel"].as_array().into_iter().flatten() {
             let id = entry["snapshot_id"].as_str().expect("an id");
+            // What is said of the table as it is was judged with more care than the engines' answers alone.
+            let is_current = case.json["current_snapshot_id"] == json!(id) && entry.get("expected").is_none();
+            let judged = is_current && matches!(case.status(), "rows" | "count");
+            let entry = if judged { &case.json["expected"] } else { entry };
             let Some(expected) = expected(entry) else {
                 note(Ok("the engines do not agree"));
                 continue;
@@ -237,7 +241,7 @@ async fn a_session_reads_at_its_branch_or_time() {
         answer("SELECT count(*) FROM information_schema.schemata", Some("dev"), None)
             .await
             .unwrap(),
-        "1"
+        "2"
     );
     assert_eq!(answer(count, Some("nope"), None).await.unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(

@@ -209,7 +209,7 @@ fn partition_values_of_all_specs_are_in_one_struct() {
     );
     shows(
         &table,
-        "SELECT partition_spec_id, partition_summaries[1].lower_bound FROM t.manifests ORDER BY 1",
+        "SELECT partition_spec_id, partition_summaries[1]['lower_bound'] FROM t.manifests ORDER BY 1",
         json!([[0, "1"], [1, "y"]]),
     );
     shows(
