@@ -107,6 +107,12 @@ pub(super) struct TableArgs {
     /// Configuration file with the catalogs for NAME
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
+    /// Print a metadata table instead, as SQL shows it: snapshots, files, entries, partitions, ..
+    #[arg(long, value_name = "TABLE")]
+    pub(super) metadata: Option<String>,
+    /// Of this snapshot id, branch, tag or time (UTC) instead of now
+    #[arg(long, value_name = "VERSION")]
+    pub(super) as_of: Option<String>,
 }
 
 fn listen_address(text: &str) -> Result<SocketAddr, String> {

@@ -9,11 +9,15 @@ mod hidden;
 mod literal_array;
 mod loader;
 pub mod manifest;
+mod metadata_tables;
+mod partition_type;
 mod plan;
 pub mod prune;
 pub mod puffin;
 pub mod spec;
 mod table;
+mod time_travel;
 
 pub use loader::TableLoader;
+pub use partition_type::partition_type;
 pub use table::{IcebergSnapshot, IcebergTable};

@@ -13,14 +13,14 @@ use super::literal_array::literal_array;
 use super::loader::TableFiles;
 use super::manifest::{EntryRef, FileContent, FileFormat as ManifestFormat, Manifest, ManifestContent, ManifestFile, read_manifest_list};
 use super::prune::Pruner;
-use super::spec::{PartitionSpec, PartitionValues, Snapshot, SnapshotManifests, TableMetadata, Transform, Type};
+use super::spec::{PartitionSpec, PartitionValues, Snapshot, SnapshotManifests, TableMetadata, Transform};
 use crate::cache::{CacheKey, CacheKind};
 use crate::error::{Error, Result, ResultExt};
 use crate::io::FileKind;
 use crate::table::{Column, FileFormat, FileOrigin, FileScanTask, ScanPlan, ScanRequest};
 
 /// Largest manifest list or manifest that is read.
-const MANIFEST_LIMIT: u64 = 1 << 30;
+pub(super) const MANIFEST_LIMIT: u64 = 1 << 30;
 /// Manifests that are read at once.
 const CONCURRENT_MANIFESTS: usize = 8;
 
@@ -100,7 +100,8 @@ pub(super) fn row_format(entry: &EntryRef<'_>) -> Result<FileFormat> {
     }
 }
 
-async fn manifest_list(files: &TableFiles, snapshot: &Snapshot) -> Result<Arc<Vec<ManifestFile>>> {
+/// The manifests of a snapshot.
+pub(super) async fn manifest_list(files: &TableFiles, snapshot: &Snapshot) -> Result<Arc<Vec<ManifestFile>>> {
     let recorded = match &snapshot.manifests {
         SnapshotManifests::Inline(paths) => return Ok(Arc::new(paths.iter().map(ManifestFile::bare).collect())),
         SnapshotManifests::List(recorded) => recorded,
@@ -214,11 +215,24 @@ impl Tasks<'_> {
                 continue;
             }
             // The source may have been dropped since; an equality delete can still name it.
-            let source = std::iter::once(self.metadata.current_schema()?)
-                .chain(self.metadata.schemas.iter())
-                .find_map(|schema| schema.field_by_id(field.source_id));
-            if let Some(Type::Primitive(primitive)) = source.map(|f| &f.field_type) {
-                columns.push((field.source_id, literal_array(value.as_ref(), primitive)?));
+            // A table that was replaced may use its id for another type; older snapshots have the older one.
+            let types = std::iter::once(self.metadata.current_schema()?)
+                .chain(self.metadata.schemas.iter().rev())
+                .filter_map(|schema| schema.field_by_id(field.source_id))
+                .filter_map(|source| source.field_type.as_primitive());
+            let mut constant = None;
+            for primitive in types {
+                match (literal_array(value.as_ref(), primitive), &constant) {
+                    (Ok(array), _) => {
+                        constant = Some(Ok(array));
+                        break;
+                    }
+                    (Err(e), None) => constant = Some(Err(e)),
+                    (Err(_), Some(_)) => {}
+                }
+            }
+            if let Some(constant) = constant {
+                columns.push((field.source_id, constant?));
             }
         }
         let columns = Arc::new(columns);

@@ -8,10 +8,12 @@ use async_trait::async_trait;
 use super::arrow_schema::{columns, file_names};
 use super::hidden::hidden_field;
 use super::loader::TableFiles;
+use super::metadata_tables::metadata_table;
 use super::plan::plan_scan;
-use super::spec::{Schema, Snapshot as IcebergSnapshotData, TableMetadata};
+use super::spec::{RefKind, Schema, Snapshot as IcebergSnapshotData, TableMetadata};
+use super::time_travel::version;
 use crate::error::{Error, Result, ResultExt};
-use crate::table::{AsOf, Column, HiddenColumn, PlanCounts, ScanPlan, ScanRequest, Snapshot, Table, TableIdent};
+use crate::table::{AsOf, Column, HiddenColumn, MetadataTable, PlanCounts, Reference, ScanPlan, ScanRequest, Snapshot, Table, TableIdent};
 
 /// A table at one version of its metadata.
 #[derive(Debug, Clone)]
@@ -33,26 +35,11 @@ impl IcebergTable {
         &self.metadata_location
     }
 
-    /// The snapshot asked for, as its own type.
+    /// The snapshot asked for, as its own type: branches and the newest one with the table's current
+    /// schema, all else with the schema of the snapshot.
     pub fn snapshot_at(&self, at: &AsOf) -> Result<IcebergSnapshot> {
-        let (snapshot, schema) = match at {
-            AsOf::Latest => (self.metadata.current_snapshot()?.cloned(), self.metadata.current_schema()?),
-            AsOf::Version(id) => {
-                let snapshot = self
-                    .metadata
-                    .snapshot_by_id(*id)
-                    .ok_or_else(|| Error::not_found(format!("the table has no snapshot {id}")).with("table", &self.ident))?;
-                let schema = snapshot.schema_id.and_then(|id| self.metadata.schema_by_id(id));
-                (
-                    Some(Arc::clone(snapshot)),
-                    schema.map_or_else(|| self.metadata.current_schema(), Ok)?,
-                )
-            }
-            AsOf::Ref(_) | AsOf::Timestamp(_) => {
-                return Err(Error::unsupported("reading a table by branch, tag or time is not built yet").with("table", &self.ident));
-            }
-        };
-        IcebergSnapshot::new(self, snapshot, schema).context("table", || &self.ident)
+        let version = version(&self.metadata, at).context("table", || &self.ident)?;
+        IcebergSnapshot::new(self, version.snapshot.cloned(), version.schema).context("table", || &self.ident)
     }
 }
 
@@ -68,6 +55,18 @@ impl Table for IcebergTable {
 
     async fn snapshot(&self, at: &AsOf) -> Result<Arc<dyn Snapshot>> {
         Ok(Arc::new(self.snapshot_at(at)?))
+    }
+
+    fn references(&self) -> Vec<Reference> {
+        let refs = self.metadata.refs.iter().map(|(name, to)| Reference {
+            name: name.clone(),
+            is_branch: to.kind == RefKind::Branch,
+        });
+        refs.collect()
+    }
+
+    fn metadata_table(&self, name: &str, at: &AsOf) -> Result<Arc<dyn MetadataTable>> {
+        metadata_table(self, name, at).context("table", || &self.ident)
     }
 }
 

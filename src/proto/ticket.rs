@@ -69,6 +69,10 @@ pub struct Defaults {
     pub catalog: Option<String>,
     #[prost(string, optional, tag = "2")]
     pub schema: Option<String>,
+    #[prost(string, optional, tag = "3")]
+    pub branch: Option<String>,
+    #[prost(string, optional, tag = "4")]
+    pub as_of: Option<String>,
 }
 
 /// One version of a table.
@@ -84,6 +88,31 @@ pub struct Pin {
     pub metadata_location: String,
     #[prost(int64, optional, tag = "5")]
     pub snapshot_id: Option<i64>,
+    /// The version that was asked for; none is the newest.
+    #[prost(oneof = "pin::AsOf", tags = "6, 7, 8")]
+    pub as_of: Option<pin::AsOf>,
+    /// Metadata table that was asked for.
+    #[prost(string, optional, tag = "9")]
+    pub part: Option<String>,
+    /// Positions among the distinct tables of the statement.
+    #[prost(uint32, repeated, tag = "10")]
+    pub mentions: Vec<u32>,
+}
+
+/// Nested types of [`Pin`].
+pub mod pin {
+    /// A version.
+    #[derive(Clone, PartialEq, Eq, Hash, prost::Oneof)]
+    pub enum AsOf {
+        #[prost(int64, tag = "6")]
+        Version(i64),
+        /// Branch or tag.
+        #[prost(string, tag = "7")]
+        Reference(String),
+        /// Microseconds from the epoch.
+        #[prost(int64, tag = "8")]
+        Timestamp(i64),
+    }
 }
 
 /// Bound values.

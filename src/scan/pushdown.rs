@@ -13,7 +13,7 @@ use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, Operator};
 
-use crate::table::{Column, HiddenColumn, Comparison, Datum, Predicate, Test};
+use crate::table::{Column, Comparison, Datum, HiddenColumn, Predicate, Test};
 
 /// Deepest nesting of conditions that is followed; what lies deeper is left out.
 const MAX_DEPTH: usize = 64;

@@ -12,7 +12,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 
 use super::adapt::{Adapt, Read};
-use super::casts::may_read_as;
+use super::casts::{cast_exact, may_read_as};
 use super::variant::is_variant_group;
 use crate::error::{Error, Result};
 use crate::table::Column;
@@ -72,12 +72,30 @@ pub(super) fn resolve(columns: &[Arc<Column>], file: &Fields, constants: &[(i32,
     Ok(ReadPlan { leaves, reads })
 }
 
+/// A constant in the column's type: a snapshot may be read with the type that the column had before it
+/// was promoted.
+fn constant_of(column: &Column, value: &ArrayRef) -> Result<Read> {
+    let target = column.field.data_type();
+    if value.data_type() == target {
+        return Ok(Read::Constant(Arc::clone(value)));
+    }
+    // Either may be the wider type. Defaults of structs are of the table's type already.
+    if may_read_as(value.data_type(), target) || may_read_as(target, value.data_type()) {
+        return cast_exact(value, target).map(Read::Constant);
+    }
+    Err(Error::corrupt(format!(
+        "the constant of column `{}` has type {}, which cannot be read as {target}",
+        column.field.name(),
+        value.data_type()
+    )))
+}
+
 impl Resolver<'_> {
     /// Finds `column` among `siblings`, whose first leaf is `first_leaf`. Indices in the result count all siblings.
     fn field(&mut self, column: &Column, siblings: &Fields, first_leaf: usize, top_level: bool) -> Result<Read> {
         let constant = self.constants.iter().find(|(id, _)| *id == column.id).map(|(_, v)| v);
         if let (Some(value), true) = (constant, self.matching != Matching::Ids) {
-            return Ok(Read::Constant(Arc::clone(value)));
+            return constant_of(column, value);
         }
         let mut leaf = first_leaf;
         for (index, candidate) in siblings.iter().enumerate() {
@@ -88,7 +106,7 @@ impl Resolver<'_> {
             leaf += leaf_count(candidate.data_type());
         }
         if let Some(value) = constant.or(column.initial_default.as_ref()) {
-            return Ok(Read::Constant(Arc::clone(value)));
+            return constant_of(column, value);
         }
         if !column.field.is_nullable() {
             return Err(Error::corrupt(format!(

@@ -313,17 +313,8 @@ impl PartitionReader {
         self.metrics.row_groups.add(1);
         let (io, context) = (&self.source.plan.io, &self.source.context);
         self.current = Some(
-            RowGroupReader::start(
-                io,
-                context,
-                &file.task.location,
-                &handle,
-                &file.shape,
-                row_group,
-                positions,
-                keep,
-            )
-            .context("file", || &file.task.location)?,
+            RowGroupReader::start(io, context, &file.task.location, &handle, &file.shape, row_group, positions, keep)
+                .context("file", || &file.task.location)?,
         );
         Ok(())
     }

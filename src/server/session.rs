@@ -20,12 +20,14 @@ use crate::proto::flight::{
     CloseSessionResult, CloseSessionStatus, GetSessionOptionsResult, SessionOptionValue, SetSessionOptionsError,
     SetSessionOptionsErrorValue, SetSessionOptionsRequest, SetSessionOptionsResult,
 };
-use crate::sql::Defaults;
+use crate::sql::{Defaults, parse_as_of};
 
 /// Name of the session cookie, by convention.
 const COOKIE: &str = "arrow_flight_session_id";
 const IDLE: Duration = Duration::from_secs(30 * 60);
 const MAX_SESSIONS: u64 = 20_000;
+/// Names of options.
+const OPTIONS: &[&str] = &["catalog", "schema", "branch", "as_of"];
 /// Bytes of an option's value.
 const MAX_VALUE: usize = 1024;
 
@@ -52,8 +54,9 @@ impl Sessions {
         }
     }
 
-    /// What names of a call are resolved against: the session's options, else headers `catalog`
-    /// and `schema`, which JDBC URLs can set.
+    /// What names of a call are resolved against: the session's options, else headers `catalog`,
+    /// `schema`, `branch` and `as_of`, which JDBC URLs can set. A version from the session and one
+    /// from a header do not meet: the session's goes first.
     pub(super) async fn defaults(&self, request: &MetadataMap) -> Defaults {
         let mut defaults = self.find(request).await.map(|s| lock(&s).clone()).unwrap_or_default();
         let header = |name: &str| {
@@ -68,6 +71,10 @@ impl Sessions {
         }
         if defaults.schema.is_none() {
             defaults.schema = header("schema");
+        }
+        if defaults.branch.is_none() && defaults.as_of.is_none() {
+            defaults.branch = header("branch");
+            defaults.as_of = header("as_of");
         }
         defaults
     }
@@ -104,7 +111,12 @@ impl Sessions {
             .await
             .ok_or_else(|| Error::invalid("there is no session, or it has expired; set an option to start one"))?;
         let defaults = lock(&session).clone();
-        let values = [("catalog", defaults.catalog), ("schema", defaults.schema)];
+        let values = [
+            ("catalog", defaults.catalog),
+            ("schema", defaults.schema),
+            ("branch", defaults.branch),
+            ("as_of", defaults.as_of),
+        ];
         let session_options = values
             .into_iter()
             .filter_map(|(name, value)| {
@@ -220,7 +232,7 @@ fn set_option(
     let value = match value {
         None => None,
         Some(OptionValue::String(text)) if text.len() <= MAX_VALUE => Some(text),
-        Some(_) if !matches!(name, "catalog" | "schema") => return Err(SetSessionOptionsErrorValue::InvalidName),
+        Some(_) if !OPTIONS.contains(&name) => return Err(SetSessionOptionsErrorValue::InvalidName),
         Some(_) => return Err(SetSessionOptionsErrorValue::InvalidValue),
     };
     match name {
@@ -231,6 +243,14 @@ fn set_option(
             };
         }
         "schema" => defaults.schema = value,
+        "branch" if value.as_deref() == Some("") => return Err(SetSessionOptionsErrorValue::InvalidValue),
+        "branch" => defaults.branch = value,
+        "as_of" => {
+            if value.as_deref().is_some_and(|text| parse_as_of(text).is_err()) {
+                return Err(SetSessionOptionsErrorValue::InvalidValue);
+            }
+            defaults.as_of = value;
+        }
         _ => return Err(SetSessionOptionsErrorValue::InvalidName),
     }
     Ok(())
@@ -352,6 +372,26 @@ mod tests {
         assert_eq!(errors["catalog"].value, 2);
         assert_eq!(errors["schema"].value, 2);
         assert_eq!(errors["colour"].value, 1);
+    }
+
+    #[tokio::test]
+    async fn a_session_reads_a_branch_or_a_time() {
+        let sessions = Sessions::new();
+        let token = with("authorization", "Bearer t");
+        let set = async |values: &[(&str, Option<&str>)]| {
+            let reply = sessions.set(&token, &options(values), &catalogs()).await.unwrap();
+            SetSessionOptionsResult::decode(reply.body.as_slice()).unwrap().errors
+        };
+        let mut headers = token.clone();
+        headers.insert("as_of", "7".parse().unwrap());
+        assert_eq!(sessions.defaults(&headers).await.as_of.as_deref(), Some("7"));
+        assert!(set(&[("branch", Some("dev"))]).await.is_empty());
+        let defaults = sessions.defaults(&headers).await;
+        assert_eq!((defaults.branch.as_deref(), defaults.as_of), (Some("dev"), None));
+        let errors = set(&[("branch", None), ("as_of", Some("some day"))]).await;
+        assert_eq!(errors["as_of"].value, 2);
+        assert!(set(&[("as_of", Some("2026-01-31 12:00:00"))]).await.is_empty());
+        assert_eq!(sessions.defaults(&token).await.as_of.as_deref(), Some("2026-01-31 12:00:00"));
     }
 
     #[tokio::test]

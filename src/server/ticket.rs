@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::proto::ticket as proto;
 use crate::proto::ticket::handle::Kind;
 use crate::sql::{Defaults, Pin, Statement};
-use crate::table::TableIdent;
+use crate::table::{AsOf, TableIdent};
 
 /// Makes and checks handles.
 pub(super) struct Signer {
@@ -99,6 +99,8 @@ pub(super) fn defaults_to_proto(defaults: &Defaults) -> proto::Defaults {
     proto::Defaults {
         catalog: defaults.catalog.clone(),
         schema: defaults.schema.clone(),
+        branch: defaults.branch.clone(),
+        as_of: defaults.as_of.clone(),
     }
 }
 
@@ -106,6 +108,8 @@ pub(super) fn defaults_from_proto(defaults: Option<&proto::Defaults>) -> Default
     defaults.map_or_else(Defaults::default, |d| Defaults {
         catalog: d.catalog.clone(),
         schema: d.schema.clone(),
+        branch: d.branch.clone(),
+        as_of: d.as_of.clone(),
     })
 }
 
@@ -116,6 +120,14 @@ fn pin_to_proto(pin: &Pin) -> proto::Pin {
         table: pin.table.table.clone(),
         metadata_location: pin.metadata_location.clone(),
         snapshot_id: pin.snapshot_id,
+        as_of: match &pin.as_of {
+            AsOf::Latest => None,
+            AsOf::Version(id) => Some(proto::pin::AsOf::Version(*id)),
+            AsOf::Ref(name) => Some(proto::pin::AsOf::Reference(name.clone())),
+            AsOf::Timestamp(micros) => Some(proto::pin::AsOf::Timestamp(*micros)),
+        },
+        part: pin.part.clone(),
+        mentions: pin.mentions.clone(),
     }
 }
 
@@ -124,6 +136,14 @@ fn pin_from_proto(pin: &proto::Pin) -> Pin {
         table: TableIdent::new(&pin.catalog, &pin.schema, &pin.table),
         metadata_location: pin.metadata_location.clone(),
         snapshot_id: pin.snapshot_id,
+        as_of: match &pin.as_of {
+            None => AsOf::Latest,
+            Some(proto::pin::AsOf::Version(id)) => AsOf::Version(*id),
+            Some(proto::pin::AsOf::Reference(name)) => AsOf::Ref(name.clone()),
+            Some(proto::pin::AsOf::Timestamp(micros)) => AsOf::Timestamp(*micros),
+        },
+        part: pin.part.clone(),
+        mentions: pin.mentions.clone(),
     }
 }
 
@@ -138,11 +158,16 @@ mod tests {
             defaults: Defaults {
                 catalog: Some("c".to_owned()),
                 schema: None,
+                branch: Some("dev".to_owned()),
+                as_of: None,
             },
             pins: vec![Pin {
                 table: TableIdent::new("c", "a.b", "t"),
                 metadata_location: "/w/t/metadata/v3.metadata.json".to_owned(),
                 snapshot_id: Some(-7),
+                as_of: AsOf::Ref("dev".to_owned()),
+                part: Some("files".to_owned()),
+                mentions: vec![0, 2],
             }],
         }
     }

@@ -16,13 +16,17 @@ use super::{memory, run, session};
 use crate::catalog::Catalogs;
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::table::TableIdent;
+use crate::table::{AsOf, TableIdent};
 
 /// Session defaults that names are resolved against.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Defaults {
     pub catalog: Option<String>,
     pub schema: Option<String>,
+    /// Branch that tables without version are read at.
+    pub branch: Option<String>,
+    /// Snapshot id or time that tables without version are read at; excludes `branch`.
+    pub as_of: Option<String>,
 }
 
 /// A table as a statement sees it.
@@ -33,6 +37,20 @@ pub struct Pin {
     pub metadata_location: String,
     /// `None` for a table without snapshot.
     pub snapshot_id: Option<i64>,
+    /// The version that was asked for. With the metadata file it gives the same snapshot and schema again.
+    pub as_of: AsOf,
+    /// The metadata table that was asked for.
+    pub part: Option<String>,
+    /// Positions, among the distinct tables of the statement, of those that this is.
+    pub mentions: Vec<u32>,
+}
+
+impl Pin {
+    /// Whether this is the same table, version and part, whatever names it.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let mentions = self.mentions.clone();
+        *self == Self { mentions, ..other.clone() }
+    }
 }
 
 /// A statement with its tables pinned: all that is needed to run it on any replica.

@@ -13,7 +13,8 @@ use datafusion::sql::sqlparser::ast::{
     TableAlias, TableFactor, UtilityOption, Value, ValueWithSpan, Visit, Visitor,
 };
 
-use super::source::{refused, time_travel_not_built};
+use super::source::refused;
+use super::versions;
 use crate::error::{Error, Result};
 
 /// A statement that passed.
@@ -346,8 +347,11 @@ impl Visitor for Checker {
                 index_hints,
                 ..
             } => {
-                if version.is_some() {
-                    return ControlFlow::Break(time_travel_not_built());
+                if let Some(version) = version {
+                    refuse_if(args.is_some(), "the version of a table function")?;
+                    if let Err(error) = versions::check(version) {
+                        return ControlFlow::Break(error);
+                    }
                 }
                 refuse_if(!with_hints.is_empty() || !index_hints.is_empty(), "a table hint")?;
                 refuse_if(*with_ordinality, "WITH ORDINALITY")?;

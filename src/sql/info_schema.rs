@@ -50,7 +50,7 @@ const KINDS: &[(&str, Kind)] = &[
 ];
 
 /// A table of `information_schema`.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct InfoTable {
     kind: Kind,
     catalogs: Arc<Catalogs>,

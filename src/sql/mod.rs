@@ -15,6 +15,7 @@ mod info_schema;
 mod interrupt;
 mod literals;
 mod memory;
+mod metadata;
 mod names;
 mod output;
 mod params;
@@ -31,7 +32,9 @@ mod source;
 mod spelling;
 mod types;
 mod variant_get;
+mod versions;
 
 pub use engine::*;
 pub use errors::{from_datafusion, to_datafusion};
 pub use providers::TableProviders;
+pub use versions::parse_as_of;

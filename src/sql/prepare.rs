@@ -1,6 +1,5 @@
 //! From text to a logical plan with its tables pinned.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, SchemaRef};
@@ -16,20 +15,22 @@ use super::errors::from_datafusion;
 use super::gate::{Request, Show, admit, name_parts, to_engine};
 use super::hidden::{self, HiddenNames};
 use super::literals::fit_literals;
+use super::metadata::MetadataProvider;
 use super::names::{Names, TableMap, full_name};
 use super::output::{self, Renamed, SelectList};
 use super::params::{self, Declared};
 use super::pool::Pool;
 use super::providers::TableProviders;
-use super::relations::relations;
-use super::resolve::{Resolved, Resolver, Target};
+use super::relations::{Mention, Relations, relations};
+use super::resolve::{Resolved, Resolver, Target, Wish};
 use super::shape::reshape;
 use super::show;
-use super::source::{parse, tokenize};
+use super::source::{parse, parse_described, tokenize};
 use super::spelling::Spelling;
+use super::versions::{fold, relocate};
 use crate::catalog::{Catalogs, DEFAULT_SCHEMA};
 use crate::error::{Error, Result};
-use crate::table::{HiddenColumn, TableIdent};
+use crate::table::{AsOf, HiddenColumn, Snapshot, TableIdent};
 
 /// A statement ready to run.
 #[derive(Debug)]
@@ -56,28 +57,52 @@ struct Reading {
     tokens: Vec<TokenWithSpan>,
     parameters: Vec<String>,
     request: Request,
-    relations: Vec<Vec<String>>,
+    relations: Relations,
+    /// Parallel to the mentions of `relations`.
+    wishes: Vec<Wish>,
     written: SelectList,
 }
 
-fn read(sql: &str) -> Result<Reading> {
+/// `state` works out the versions that tables are asked for in; without it they are left out.
+fn read(sql: &str, state: Option<&SessionState>) -> Result<Reading> {
     let source = tokenize(sql)?;
-    let mut statement = parse(&source.tokens)?;
+    let (mut statement, described) = parse_described(&source.tokens)?;
     reshape(&mut statement)?;
     let written = SelectList::of(&statement);
     let request = admit(statement)?;
     let relations = match &request {
         Request::Query(statement) => relations(statement)?,
         Request::Show(listing) => match listing.as_ref() {
-            Show::Columns { table, .. } | Show::Describe { table } => vec![name_parts(table)?],
-            _ => Vec::new(),
+            Show::Columns { table, .. } | Show::Describe { table } => Relations {
+                mentions: vec![Mention {
+                    parts: name_parts(table)?,
+                    version: described,
+                }],
+                factors: Vec::new(),
+            },
+            _ => Relations::default(),
         },
     };
+    let wishes = relations.mentions.iter().map(|mention| {
+        let version = mention.version.as_ref();
+        let version = match (version, state) {
+            (Some(version), Some(state)) => Some(fold(version, state)?),
+            // Pinned: the pin tells.
+            (Some(_), None) => Some(AsOf::Latest),
+            (None, _) => None,
+        };
+        Ok(Wish {
+            parts: mention.parts.clone(),
+            version,
+        })
+    });
+    let wishes = wishes.collect::<Result<_>>()?;
     Ok(Reading {
         tokens: source.tokens,
         parameters: source.parameters,
         request,
         relations,
+        wishes,
         written,
     })
 }
@@ -86,13 +111,14 @@ impl Planner {
     /// Plans a statement; with `pins`, on those snapshots instead of the newest.
     pub(super) async fn prepare(&self, sql: &str, defaults: &Defaults, pins: Option<&[Pin]>) -> Result<Prepared> {
         let text = sql.to_owned();
-        let mut reading = self.pool.plan(move || read(&text)).await?;
+        let state = pins.is_none().then(|| Arc::clone(&self.state));
+        let mut reading = self.pool.plan(move || read(&text, state.as_deref())).await?;
         let resolver = Resolver {
             catalogs: &self.catalogs,
             defaults,
             pins,
         };
-        let mut resolved = resolver.resolve(&reading.relations).await?;
+        let mut resolved = resolver.resolve(&reading.wishes).await?;
         let mut described = None;
         if let Request::Show(listing) = &reading.request {
             if !reading.parameters.is_empty() {
@@ -102,8 +128,8 @@ impl Planner {
                 described = Some(show::columns(table.ident(), &table.schema())?);
             }
             let query = show::query(listing, &self.catalogs, defaults.catalog.as_deref()).await?;
-            let listed = self.pool.plan(move || read(&query)).await?;
-            let others: Vec<_> = listed.relations.iter().filter(|r| **r != show::COLUMNS).cloned().collect();
+            let listed = self.pool.plan(move || read(&query, None)).await?;
+            let others: Vec<_> = listed.wishes.iter().filter(|w| w.parts != show::COLUMNS).cloned().collect();
             resolved.extend(resolver.resolve(&others).await?);
             reading = listed;
         }
@@ -112,14 +138,10 @@ impl Planner {
         }
         let mut pinned: Vec<Pin> = Vec::new();
         for one in &resolved {
-            if let Target::Table(snapshot) = &one.target
-                && !pinned.iter().any(|p| p.table == *snapshot.table())
-            {
-                pinned.push(Pin {
-                    table: snapshot.table().clone(),
-                    metadata_location: snapshot.metadata_location().to_owned(),
-                    snapshot_id: snapshot.id(),
-                });
+            let Some(pin) = &one.pin else { continue };
+            match pinned.iter_mut().find(|p| p.is_same(pin)) {
+                Some(known) => known.mentions.extend(&pin.mentions),
+                None => pinned.push(pin.clone()),
             }
         }
         let statement = Statement {
@@ -146,7 +168,10 @@ impl Planner {
         let columns_ident = TableIdent::new(show::COLUMNS[0], show::COLUMNS[1], show::COLUMNS[2]);
         let columns_schema = described.as_ref().map(|d| d.schema());
         let info_schemas: Vec<_> = resolved.iter().map(|r| r.schema()).collect();
-        let stored = resolved.iter().zip(&info_schemas).map(|(r, schema)| (r.ident(), schema));
+        // Names of listings cannot be shown otherwise than they are, so those decide first.
+        let mut stored: Vec<_> = resolved.iter().zip(&info_schemas).collect();
+        stored.sort_by_key(|(r, _)| matches!(r.target, Target::Table(_)));
+        let stored = stored.into_iter().map(|(r, schema)| (r.ident(), schema));
         let stored = stored.chain(columns_schema.as_ref().map(|schema| (&columns_ident, schema)));
         let mut spelling = Spelling::new(stored);
         let mut tokens = reading.tokens;
@@ -154,14 +179,20 @@ impl Planner {
 
         let (catalog, schema) = (default_catalog.as_deref().unwrap_or_default(), default_schema.as_str());
         let defaults = [spelling.of(catalog), spelling.of(schema)];
+        let is_listing = described.is_some();
         let (tables, renamed) = self.expose(&spelling, resolved, described, defaults)?;
 
         let mut ast = parse(&tokens)?;
         reshape(&mut ast)?;
         hidden::leave_out(&mut ast, &hidden_names(resolved, &spelling))?;
-        let Request::Query(ast) = admit(ast)? else {
+        let Request::Query(mut ast) = admit(ast)? else {
             return Err(Error::internal("a listing was not made a query"));
         };
+        relocate(&mut ast, &reading.relations.factors, |mention| {
+            // A listing's own tables are found under their names.
+            let one = if is_listing { None } else { resolved.get(mention) };
+            one.and_then(|one| one.place.as_ref())
+        })?;
         let names = Names {
             state: &self.state,
             tables: &tables,
@@ -206,25 +237,26 @@ impl Planner {
     ) -> Result<(TableMap, Renamed)> {
         let mut tables = TableMap::new();
         let mut renamed = Renamed::new();
-        // One provider per table, so that all mentions share it.
-        let mut made: HashMap<&TableIdent, Arc<dyn TableProvider>> = HashMap::new();
+        // One provider per snapshot, so that all mentions share it.
+        let mut made: Vec<(&Arc<dyn Snapshot>, Arc<dyn TableProvider>)> = Vec::new();
         for one in resolved {
             let parts: Vec<String> = one.parts.iter().map(|p| spelling.of(p).to_owned()).collect();
-            let Some(key) = full_name(&parts, defaults) else {
+            let Some(key) = one.place.clone().or_else(|| full_name(&parts, defaults)) else {
                 return Err(Error::internal("a name has too many parts"));
             };
             let provider: Arc<dyn TableProvider> = match &one.target {
                 Target::Info(_, info) => Arc::clone(info) as _,
+                Target::Metadata(_, table) => Arc::new(MetadataProvider::new(Arc::clone(table))),
                 Target::Table(snapshot) => {
                     let (exposed, columns) = spelling.expose(Arc::clone(snapshot));
                     if !columns.is_empty() {
                         renamed.insert(key.clone(), columns);
                     }
-                    match made.get(snapshot.table()) {
-                        Some(provider) => Arc::clone(provider),
+                    match made.iter().find(|(known, _)| Arc::ptr_eq(known, snapshot)) {
+                        Some((_, provider)) => Arc::clone(provider),
                         None => {
                             let provider = Arc::clone(&self.providers).provider(exposed)?;
-                            made.insert(snapshot.table(), Arc::clone(&provider));
+                            made.push((snapshot, Arc::clone(&provider)));
                             provider
                         }
                     }
@@ -286,13 +318,14 @@ impl Resolved {
     fn ident(&self) -> &TableIdent {
         match &self.target {
             Target::Table(snapshot) => snapshot.table(),
-            Target::Info(ident, _) => ident,
+            Target::Metadata(ident, _) | Target::Info(ident, _) => ident,
         }
     }
 
     fn schema(&self) -> SchemaRef {
         match &self.target {
             Target::Table(snapshot) => Arc::clone(snapshot.schema()),
+            Target::Metadata(_, table) => Arc::clone(table.schema()),
             Target::Info(_, info) => info.schema(),
         }
     }

@@ -5,7 +5,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::sqlparser::ast::{Cte, Ident, ObjectName, Query, Statement as Ast, TableFactor, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{Cte, Ident, ObjectName, Query, Statement as Ast, TableFactor, TableVersion, Visit, Visitor};
 
 use super::gate::name_parts;
 use crate::error::{Error, Result};
@@ -13,13 +13,31 @@ use crate::error::{Error, Result};
 /// Most tables and WITH queries after expansion.
 const MAX_EXPANDED: u64 = 1_000;
 
-/// The distinct names of tables, as written, in order of appearance.
+/// A table as a statement names it.
+#[derive(Debug, Clone)]
+pub(super) struct Mention {
+    /// As written.
+    pub(super) parts: Vec<String>,
+    pub(super) version: Option<TableVersion>,
+}
+
+/// The tables of a statement.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Relations {
+    /// Distinct, in order of appearance.
+    pub(super) mentions: Vec<Mention>,
+    /// For each name in FROM that is no function, in the order of a walk: its mention, if it is no WITH query.
+    pub(super) factors: Vec<Option<usize>>,
+}
+
+/// The tables that a statement names.
 ///
 /// Errors: `InvalidInput` for a name of no or more than four parts, and for a statement that grows
 /// beyond bounds.
-pub(super) fn relations(statement: &Ast) -> Result<Vec<Vec<String>>> {
+pub(super) fn relations(statement: &Ast) -> Result<Relations> {
     let mut collector = Collector {
-        found: Vec::new(),
+        found: Relations::default(),
+        version: None,
         frames: vec![Frame::default()],
         scope: Vec::new(),
         function: false,
@@ -45,12 +63,25 @@ struct Frame {
 }
 
 struct Collector {
-    found: Vec<Vec<String>>,
+    found: Relations,
+    /// The version of the next relation.
+    version: Option<TableVersion>,
     frames: Vec<Frame>,
     /// WITH queries in scope, innermost last, with what each expands to.
     scope: Vec<(String, u64)>,
     /// The next relation is the name of a table function.
     function: bool,
+}
+
+impl Mention {
+    fn is_same(&self, other: &Self) -> bool {
+        let same_version = match (&self.version, &other.version) {
+            (None, None) => true,
+            (Some(a), Some(b)) => a.to_string() == b.to_string(),
+            _ => false,
+        };
+        self.parts == other.parts && same_version
+    }
 }
 
 fn fold(ident: &str) -> String {
@@ -110,11 +141,16 @@ impl Visitor for Collector {
 
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Error> {
         self.function = matches!(factor, TableFactor::Table { args: Some(_), .. });
+        self.version = match factor {
+            TableFactor::Table { version, .. } => version.clone(),
+            _ => None,
+        };
         ControlFlow::Continue(())
     }
 
     fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<Error> {
         let mut weight = 1;
+        let version = self.version.take();
         if !std::mem::take(&mut self.function) {
             let parts = match name_parts(name) {
                 Ok(parts) => parts,
@@ -125,9 +161,22 @@ impl Visitor for Collector {
                 _ => None,
             };
             match cte {
-                Some((_, expanded)) => weight = *expanded,
-                None if !self.found.contains(&parts) => self.found.push(parts),
-                None => {}
+                Some((name, _)) if version.is_some() => {
+                    return ControlFlow::Break(Error::invalid(format!("WITH query {name} has no versions")));
+                }
+                Some((_, expanded)) => {
+                    weight = *expanded;
+                    self.found.factors.push(None);
+                }
+                None => {
+                    let mention = Mention { parts, version };
+                    let known = self.found.mentions.iter().position(|m| m.is_same(&mention));
+                    let at = known.unwrap_or(self.found.mentions.len());
+                    if known.is_none() {
+                        self.found.mentions.push(mention);
+                    }
+                    self.found.factors.push(Some(at));
+                }
             }
         }
         if let Some(frame) = self.frames.last_mut() {
@@ -144,7 +193,7 @@ mod tests {
 
     fn names(sql: &str) -> Result<Vec<String>> {
         let found = relations(&parse(&tokenize(sql)?.tokens)?)?;
-        Ok(found.into_iter().map(|parts| parts.join(".")).collect())
+        Ok(found.mentions.into_iter().map(|m| m.parts.join(".")).collect())
     }
 
     #[test]
@@ -157,6 +206,24 @@ mod tests {
         let recursive = "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM r, t) SELECT * FROM R";
         assert_eq!(names(recursive).unwrap(), ["t"]);
         assert_eq!(names("EXPLAIN SELECT count(*) FROM t, t AS u").unwrap(), ["t"]);
+    }
+
+    #[test]
+    fn versions_tell_mentions_apart() {
+        let sql = "WITH c AS (SELECT 1 FROM t VERSION AS OF 1) \
+                   SELECT 1 FROM t, t VERSION AS OF 2 a, generate_series(1, 2), c, t FOR VERSION AS OF 1 b, (SELECT 1 FROM t) d";
+        let found = relations(&parse(&tokenize(sql).unwrap().tokens).unwrap()).unwrap();
+        let shown = found
+            .mentions
+            .iter()
+            .map(|m| format!("{} {:?}", m.parts.join("."), m.version.as_ref().map(ToString::to_string)));
+        assert_eq!(
+            shown.collect::<Vec<_>>(),
+            ["t Some(\"AT(VERSION => 1)\")", "t None", "t Some(\"AT(VERSION => 2)\")"]
+        );
+        assert_eq!(found.factors, [Some(0), Some(1), Some(2), None, Some(0), Some(1)]);
+        let e = names("WITH c AS (SELECT 1) SELECT * FROM c VERSION AS OF 1").unwrap_err();
+        assert!(e.to_string().contains("WITH query c"), "{e}");
     }
 
     #[test]

@@ -3,13 +3,14 @@
 //! Invariants: text, tokens and nesting are bounded before anything recursive looks at them;
 //! placeholders come out in one form, `$1`.. or `$name`.
 
-use datafusion::sql::sqlparser::ast::Statement as Ast;
+use datafusion::sql::sqlparser::ast::{Statement as Ast, TableVersion};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Word};
 
 use super::dialect::SandurDialect;
 use super::errors::from_parser;
+use super::versions::{normalise, not_understood};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Longest statement in bytes.
@@ -54,11 +55,20 @@ pub(super) fn tokenize(sql: &str) -> Result<Source> {
     let parameters = number_placeholders(&mut tokens)?;
     expand_table_command(&mut tokens);
     drop_empty_arguments(&mut tokens);
+    normalise(&mut tokens);
     Ok(Source { tokens, parameters })
 }
 
 /// Parses tokens as exactly one statement; semicolons may follow.
 pub(super) fn parse(tokens: &[TokenWithSpan]) -> Result<Ast> {
+    match parse_described(tokens)? {
+        (statement, None) => Ok(statement),
+        (_, Some(_)) => Err(not_understood()),
+    }
+}
+
+/// As [`parse`], with the version of the table that DESCRIBE may name.
+pub(super) fn parse_described(tokens: &[TokenWithSpan]) -> Result<(Ast, Option<TableVersion>)> {
     let first = tokens.iter().find(|t| t.token != Token::SemiColon);
     match first.map(|t| &t.token) {
         None => return Err(Error::invalid("there is no statement")),
@@ -69,7 +79,7 @@ pub(super) fn parse(tokens: &[TokenWithSpan]) -> Result<Ast> {
         }
         Some(_) => {}
     }
-    parse_one(tokens).map_err(|e| match time_travel(tokens) {
+    parse_one(tokens).map_err(|e| match unread_version(tokens) {
         Some(travel) if e.kind() == ErrorKind::InvalidInput => travel,
         _ => e,
     })
@@ -94,22 +104,21 @@ pub(super) fn refused(what: &str) -> Error {
     ))
 }
 
-/// A version of a table that is not the newest.
-pub(super) fn time_travel_not_built() -> Error {
-    Error::unsupported("reading an older version of a table is not built yet: only the newest snapshot can be read")
-}
-
-fn parse_one(tokens: &[TokenWithSpan]) -> Result<Ast> {
+fn parse_one(tokens: &[TokenWithSpan]) -> Result<(Ast, Option<TableVersion>)> {
     let mut parser = Parser::new(&SandurDialect)
         .with_recursion_limit(MAX_NESTING)
         .with_tokens_with_locations(tokens.to_vec());
     while parser.consume_token(&Token::SemiColon) {}
     let statement = parser.parse_statement().map_err(from_parser)?;
+    let version = match &statement {
+        Ast::ExplainTable { .. } => parser.maybe_parse_table_version().map_err(from_parser)?,
+        _ => None,
+    };
     let ended = parser.consume_token(&Token::SemiColon);
     while parser.consume_token(&Token::SemiColon) {}
     let rest = parser.peek_token_ref();
     match &rest.token {
-        Token::EOF => Ok(statement),
+        Token::EOF => Ok((statement, version)),
         _ if ended => Err(Error::invalid("there is more than one statement: send one at a time")),
         other => Err(Error::invalid(format!(
             "cannot read the statement: it should end before {other} at line {}, column {}",
@@ -190,8 +199,8 @@ fn drop_empty_arguments(tokens: &mut Vec<TokenWithSpan>) {
     *tokens = kept;
 }
 
-/// The error for a statement that does not parse because it names a version of a table.
-fn time_travel(tokens: &[TokenWithSpan]) -> Option<Error> {
+/// The error for a statement that does not parse because it names a version in a form that is not read.
+fn unread_version(tokens: &[TokenWithSpan]) -> Option<Error> {
     // `t @v1`, not `SELECT @v1`
     let behind_a_name = |i: usize| match i.checked_sub(1).and_then(|before| tokens.get(before)).map(|t| &t.token) {
         Some(Token::Word(word)) => word.quote_style.is_some() || !READS.contains(&word.keyword),
@@ -210,13 +219,12 @@ fn time_travel(tokens: &[TokenWithSpan]) -> Option<Error> {
         let (a, b) = (word(i), word(i + 1));
         match a.as_str() {
             "@" => behind_a_name(i),
-            "AT" | "BEFORE" => b == "(",
-            "VERSION" | "SYSTEM_VERSION" | "TIMESTAMP" | "SYSTEM_TIME" => b == "AS" && word(i + 2) == "OF",
+            "BEFORE" => b == "(",
             "AS" => b == "OF" && matches!(word(i + 2).as_str(), "VERSION" | "TIMESTAMP"),
             _ => false,
         }
     });
-    found.then(time_travel_not_built)
+    found.then(not_understood)
 }
 
 #[cfg(test)]

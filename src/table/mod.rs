@@ -9,6 +9,7 @@ mod column;
 mod facts;
 mod hidden;
 mod ident;
+mod metadata;
 mod predicate;
 mod pruning;
 #[cfg(test)]
@@ -20,6 +21,7 @@ pub use column::*;
 pub use facts::*;
 pub use hidden::*;
 pub use ident::*;
+pub use metadata::*;
 pub use predicate::*;
 pub use pruning::*;
 pub use snapshot::*;

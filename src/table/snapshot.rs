@@ -7,8 +7,8 @@ use std::sync::Arc;
 use arrow::datatypes::{FieldRef, SchemaRef};
 use async_trait::async_trait;
 
-use super::{AsOf, Column, HiddenColumn, ScanPlan, ScanRequest, TableIdent};
-use crate::error::Result;
+use super::{AsOf, Column, HiddenColumn, MetadataTable, Reference, ScanPlan, ScanRequest, TableIdent};
+use crate::error::{Error, Result};
 
 /// Key of arrow field metadata: the column's type as its format names it (`timestamptz`, `decimal(12,2)`).
 pub const TYPE_NAME_KEY: &str = "sandur.type";
@@ -27,6 +27,21 @@ pub trait Table: Any + Send + Sync + Debug {
     ///
     /// Errors: `NotFound` for a version that is not there, never another snapshot instead.
     async fn snapshot(&self, at: &AsOf) -> Result<Arc<dyn Snapshot>>;
+    /// Branches and tags, in order of name.
+    fn references(&self) -> Vec<Reference> {
+        Vec::new()
+    }
+    /// The metadata table of a name of [`super::METADATA_TABLES`]. Loads nothing but the table's schema.
+    ///
+    /// Errors: `Unsupported` for a table that the format does not have, or that has no versions and was
+    /// asked for one; `NotFound` for a version that is not there.
+    fn metadata_table(&self, name: &str, at: &AsOf) -> Result<Arc<dyn MetadataTable>> {
+        let _ = at;
+        Err(
+            Error::unsupported(format!("metadata table {name} is not built for tables of format {}", self.format()))
+                .with("table", self.ident()),
+        )
+    }
 }
 
 /// One immutable version of a table.

@@ -239,6 +239,27 @@ fn table_commands_read_metadata_without_a_server() {
     let text = show("history", "customers");
     let operations: Vec<&str> = text.lines().skip(1).filter_map(|l| l.split_whitespace().nth(4)).collect();
     assert_eq!(operations, ["append", "overwrite", "delete"]);
+    let snapshot = text.lines().nth(1).unwrap().split_whitespace().nth(2).unwrap().to_owned();
+
+    let with = |more: &[&str]| {
+        let out = sandur(&[&["table", "inspect", "customers"], more].concat(), &sample);
+        assert!(out.status.success(), "{}", stderr(&out));
+        String::from_utf8(out.stdout).unwrap()
+    };
+    assert!(with(&["--as-of", &snapshot]).contains("position delete files  0\n"));
+    let text = with(&["--metadata", "delete_files"]);
+    assert_eq!(text.lines().count(), 3, "{text}");
+    assert!(text.starts_with("content  file_path ") && text.contains("equality_ids"), "{text}");
+    assert_eq!(with(&["--metadata", "delete_files", "--as-of", &snapshot]).lines().count(), 1);
+    assert!(with(&["--metadata", "refs"]).contains("main  BRANCH"));
+    for wrong in [
+        ["files", "--as-of", "nope"],
+        ["history", "--as-of", "1"],
+        ["inspect", "--metadata", "nope"],
+    ] {
+        let out = sandur(&["table", wrong[0], "customers", wrong[1], wrong[2]], &sample);
+        assert!(!out.status.success(), "{wrong:?}");
+    }
 
     let out = sandur(&["table", "inspect", "."], &sample);
     assert!(stderr(&out).contains("folder of tables"), "{}", stderr(&out));

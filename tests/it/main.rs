@@ -32,3 +32,4 @@ mod sql_parameters;
 mod sql_run;
 mod sql_support;
 mod sql_tables;
+mod time_travel;

@@ -170,6 +170,7 @@ async fn names_of_one_two_and_three_parts() {
     let defaults = Defaults {
         catalog: Some("OTHER".to_owned()),
         schema: Some("s".to_owned()),
+        ..Defaults::default()
     };
     let planned = engine
         .plan("SELECT v, current_catalog(), current_schema() FROM U", &defaults)

@@ -144,6 +144,7 @@ async fn run(engine: &Engine, sql: &str, values: Option<&RecordBatch>) -> Result
     let defaults = Defaults {
         catalog: Some("test".to_owned()),
         schema: Some("default".to_owned()),
+        ..Defaults::default()
     };
     let planned = engine.plan(sql, &defaults).await?;
     let stream = engine.run(&planned.statement, values).await?;

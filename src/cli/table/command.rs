@@ -11,17 +11,29 @@ use super::report;
 use crate::catalog::files_catalog;
 use crate::config::{CatalogConfig, Config};
 use crate::error::{Error, ErrorKind, Result};
+use crate::sql::parse_as_of;
 use crate::table::{AsOf, ScanRequest, Table};
 
 /// Runs `sandur table`.
 pub(in super::super) async fn table(command: TableCommand) -> Result<(), Failure> {
     let (TableCommand::Inspect(args) | TableCommand::Files(args) | TableCommand::History(args)) = &command;
     let table = load_table(args).await?;
+    let at = as_of(args.as_of.as_deref());
+    if let Some(name) = &args.metadata {
+        let rows = table.metadata_table(&name.to_lowercase(), &at)?;
+        let all: Vec<usize> = (0..rows.schema().fields().len()).collect();
+        let text = report::rows(rows.schema(), &rows.rows(&all).await?)?;
+        let mut out = Out::new();
+        return Ok(out.line(&text)?);
+    }
     let metadata = iceberg_metadata(table.as_ref())?;
     let text = match &command {
+        TableCommand::History(_) if args.as_of.is_some() => {
+            return Err(Failure::Usage(Error::invalid("history shows all snapshots: leave --as-of out")));
+        }
         TableCommand::History(_) => report::history(metadata),
         TableCommand::Inspect(_) | TableCommand::Files(_) => {
-            let snapshot = table.snapshot(&AsOf::Latest).await?;
+            let snapshot = table.snapshot(&at).await?;
             let plan = snapshot.plan_scan(&ScanRequest::default()).await?;
             match &command {
                 TableCommand::Files(_) => report::files(metadata, &plan),
@@ -31,6 +43,14 @@ pub(in super::super) async fn table(command: TableCommand) -> Result<(), Failure
     };
     let mut out = Out::new();
     Ok(out.line(&text)?)
+}
+
+/// A snapshot id or a time, else the name of a branch or tag.
+fn as_of(text: Option<&str>) -> AsOf {
+    match text {
+        None => AsOf::Latest,
+        Some(text) => parse_as_of(text).unwrap_or_else(|_| AsOf::Ref(text.to_owned())),
+    }
 }
 
 /// The table of a location, or of a name in the configured catalogs or, where none is configured,

@@ -5,9 +5,13 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use arrow::temporal_conversions::timestamp_ms_to_datetime;
+use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use super::super::output::escape_control;
+use crate::error::Result;
 use crate::iceberg::spec::{PartitionSpec, Snapshot as SnapshotMetadata, TableMetadata, Transform};
 use crate::table::{Column, DOC_KEY, DeleteSet, FileScanTask, ScanPlan, Snapshot, TYPE_NAME_KEY};
 
@@ -249,6 +253,21 @@ fn time(ms: i64) -> String {
         Some(time) => format!("{}Z", time.format("%Y-%m-%d %H:%M:%S%.3f")),
         None => format!("{ms} ms"),
     }
+}
+
+/// A metadata table as text.
+///
+/// Errors: none in practice; a value that has no text.
+pub(super) fn rows(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<String> {
+    let header: Vec<&str> = schema.fields().iter().map(|f| f.name().as_str()).collect();
+    let options = FormatOptions::default().with_null("-").with_display_error(true);
+    let mut lines = Vec::new();
+    for batch in batches {
+        let columns = batch.columns().iter().map(|column| ArrayFormatter::try_new(column, &options));
+        let columns = columns.collect::<std::result::Result<Vec<_>, _>>()?;
+        lines.extend((0..batch.num_rows()).map(|row| columns.iter().map(|column| column.value(row).to_string()).collect::<Vec<_>>()));
+    }
+    Ok(aligned("", &header, lines))
 }
 
 /// `path` below `root`, or as it is.

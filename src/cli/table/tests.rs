@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::command::split_name;
 use super::report::{Counts, aligned};
 use crate::table::{
-    DeleteSet, DeletionVectorRef, EqualityDeleteFile, EqualityDeleteSet, EqualityDeletes, FileFormat, FileOrigin, FileScanTask, PositionDeleteFile,
+    DeleteSet, DeletionVectorRef, EqualityDeleteFile, EqualityDeleteSet, EqualityDeletes, FileFormat, FileOrigin, FileScanTask,
+    PositionDeleteFile,
 };
 
 fn task(record_count: u64, deletes: DeleteSet) -> Arc<FileScanTask> {

@@ -153,7 +153,7 @@ impl<'a> Builder<'a> {
             content: self.content(raw.content)?,
             format: FileFormat::from_name(raw.format)
                 .ok_or_else(|| Error::unsupported(format!("file format \"{}\" is not supported", raw.format)))?,
-            has_key_metadata: raw.has_key_metadata,
+            has_key_metadata: raw.key_metadata.is_some(),
         };
         let record_count = count(raw.record_count, "record count")?;
         let file_size = count(raw.file_size, "file size")?;
@@ -189,6 +189,8 @@ impl<'a> Builder<'a> {
         columns.referenced.set(row, raw.referenced.map(str::as_bytes))?;
         columns.split_offsets.set(row, raw.split_offsets.as_deref())?;
         columns.equality_ids.set(row, raw.equality_ids.as_deref())?;
+        columns.key_metadata.set(row, raw.key_metadata)?;
+        columns.column_sizes.set(row, &mut raw.column_sizes)?;
         columns.value_counts.set(row, &mut raw.value_counts)?;
         columns.null_value_counts.set(row, &mut raw.null_value_counts)?;
         columns.nan_value_counts.set(row, &mut raw.nan_value_counts)?;

@@ -234,6 +234,9 @@ pub(super) struct Columns {
     pub(super) referenced: ListColumn<u8>,
     pub(super) split_offsets: ListColumn<i64>,
     pub(super) equality_ids: ListColumn<i32>,
+    pub(super) key_metadata: ListColumn<u8>,
+    /// Empty unless asked for.
+    pub(super) column_sizes: StatColumn<u64>,
     pub(super) value_counts: StatColumn<u64>,
     pub(super) null_value_counts: StatColumn<u64>,
     pub(super) nan_value_counts: StatColumn<u64>,
@@ -273,6 +276,8 @@ impl Columns {
         self.referenced.shrink();
         self.split_offsets.shrink();
         self.equality_ids.shrink();
+        self.key_metadata.shrink();
+        self.column_sizes.shrink();
         self.value_counts.shrink();
         self.null_value_counts.shrink();
         self.nan_value_counts.shrink();
@@ -296,6 +301,8 @@ impl Columns {
             + self.referenced.memory()
             + self.split_offsets.memory()
             + self.equality_ids.memory()
+            + self.key_metadata.memory()
+            + self.column_sizes.memory()
             + self.value_counts.memory()
             + self.null_value_counts.memory()
             + self.nan_value_counts.memory()

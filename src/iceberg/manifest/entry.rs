@@ -208,6 +208,12 @@ impl<'a> EntryRef<'a> {
         at(&self.manifest.columns.file_size, self.row)
     }
 
+    /// Bytes per column in the file; empty unless the manifest was read by [`Manifest::parse_in_full`].
+    pub fn column_sizes(&self) -> Counts<'a> {
+        let (ids, values) = self.manifest.columns.column_sizes.get(self.row);
+        Counts { ids, values }
+    }
+
     /// Values per field, nulls and NaN included.
     pub fn value_counts(&self) -> Counts<'a> {
         let (ids, values) = self.manifest.columns.value_counts.get(self.row);
@@ -288,6 +294,11 @@ impl<'a> EntryRef<'a> {
     /// Length of the deletion vector.
     pub fn content_size_in_bytes(&self) -> Option<u64> {
         self.manifest.columns.content_size.get(self.row).map(i64::cast_unsigned)
+    }
+
+    /// Key metadata as written.
+    pub fn key_metadata(&self) -> Option<&'a [u8]> {
+        self.manifest.columns.key_metadata.get(self.row)
     }
 
     /// Whether the entry has key metadata: the file may be encrypted. Some writers set it for

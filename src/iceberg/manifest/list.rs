@@ -45,6 +45,8 @@ pub struct ManifestFile {
     pub partitions: Option<Vec<FieldSummary>>,
     /// Whether the manifest is encrypted; then it must be refused.
     pub has_key_metadata: bool,
+    /// Key metadata as written.
+    pub key_metadata: Option<Bytes>,
     /// First row id for the data files without one (v3).
     pub first_row_id: Option<u64>,
 }
@@ -78,6 +80,7 @@ impl ManifestFile {
             deleted_rows_count: None,
             partitions: None,
             has_key_metadata: false,
+            key_metadata: None,
             first_row_id: None,
         }
     }
@@ -223,7 +226,10 @@ impl Plan {
                         location.clone_into(&mut out.location);
                     }
                 }
-                Step::Column(Column::KeyMetadata, presence) => out.has_key_metadata = presence.binary(cursor)?.is_some(),
+                Step::Column(Column::KeyMetadata, presence) => {
+                    out.key_metadata = presence.binary(cursor)?.map(Bytes::copy_from_slice);
+                    out.has_key_metadata = out.key_metadata.is_some();
+                }
                 Step::Column(column, presence) => {
                     if let Some(value) = presence.integer(cursor)? {
                         set(&mut out, *column, value)?;

@@ -34,6 +34,15 @@ impl Manifest {
     /// Errors: `Corrupt` naming the manifest for bytes that break the format, `Unsupported` for
     /// an unknown codec, format version or file format.
     pub fn parse(bytes: &[u8], list_entry: &ManifestFile, metadata: &TableMetadata) -> Result<Self> {
+        Self::parse_with(bytes, list_entry, metadata, false)
+    }
+
+    /// As [`Self::parse`], with what only a listing of files shows: the sizes of columns.
+    pub fn parse_in_full(bytes: &[u8], list_entry: &ManifestFile, metadata: &TableMetadata) -> Result<Self> {
+        Self::parse_with(bytes, list_entry, metadata, true)
+    }
+
+    fn parse_with(bytes: &[u8], list_entry: &ManifestFile, metadata: &TableMetadata, with_sizes: bool) -> Result<Self> {
         let source_types = |id| source_types(metadata, id);
         let spec = |id: i32| {
             metadata
@@ -41,8 +50,9 @@ impl Manifest {
                 .map(|spec| (**spec).clone())
                 .ok_or_else(|| Error::corrupt(format!("the table has no partition spec {id}")))
         };
-        parse(bytes, list_entry, spec, source_types).context("manifest", || &list_entry.location)
+        parse(bytes, list_entry, with_sizes, spec, source_types).context("manifest", || &list_entry.location)
     }
+
     /// Location of the manifest.
     pub fn location(&self) -> &str {
         &self.location
@@ -160,6 +170,7 @@ fn check_content(container: &Container<'_>, listed: ManifestContent) -> Result<(
 fn parse(
     bytes: &[u8],
     list_entry: &ManifestFile,
+    with_sizes: bool,
     spec: impl Fn(i32) -> Result<PartitionSpec>,
     source_types: impl Fn(i32) -> Vec<Type>,
 ) -> Result<Manifest> {
@@ -168,7 +179,7 @@ fn parse(
     let version = format_version(&container)?;
     let spec = spec(agreed_spec_id(&container, list_entry)?)?;
     let schema = container.schema()?;
-    let plan = EntryPlan::compile(&schema, |presence, fields| {
+    let plan = EntryPlan::compile(&schema, with_sizes, |presence, fields| {
         PartitionPlan::compile(&schema, presence, fields, &spec, &source_types)
     })?;
     let is_v1 = version == Some(1);

@@ -65,12 +65,13 @@ pub(super) struct RawEntry<'a> {
     pub(super) partition: Vec<Option<Literal>>,
     pub(super) record_count: Option<i64>,
     pub(super) file_size: Option<i64>,
+    pub(super) column_sizes: Vec<(i32, u64)>,
     pub(super) value_counts: Vec<(i32, u64)>,
     pub(super) null_value_counts: Vec<(i32, u64)>,
     pub(super) nan_value_counts: Vec<(i32, u64)>,
     pub(super) lower_bounds: Vec<(i32, &'a [u8])>,
     pub(super) upper_bounds: Vec<(i32, &'a [u8])>,
-    pub(super) has_key_metadata: bool,
+    pub(super) key_metadata: Option<&'a [u8]>,
     pub(super) split_offsets: Option<Vec<i64>>,
     pub(super) equality_ids: Option<Vec<i32>>,
     pub(super) sort_order_id: Option<i64>,
@@ -85,6 +86,7 @@ impl RawEntry<'_> {
     pub(super) fn clear(&mut self) {
         let mut fresh = Self {
             partition: std::mem::take(&mut self.partition),
+            column_sizes: std::mem::take(&mut self.column_sizes),
             value_counts: std::mem::take(&mut self.value_counts),
             null_value_counts: std::mem::take(&mut self.null_value_counts),
             nan_value_counts: std::mem::take(&mut self.nan_value_counts),
@@ -93,6 +95,7 @@ impl RawEntry<'_> {
             ..Self::default()
         };
         fresh.partition.clear();
+        fresh.column_sizes.clear();
         fresh.value_counts.clear();
         fresh.null_value_counts.clear();
         fresh.nan_value_counts.clear();
@@ -126,6 +129,7 @@ enum Text {
 
 #[derive(Debug, Clone, Copy)]
 enum CountMap {
+    Sizes,
     Values,
     Nulls,
     Nans,
@@ -155,8 +159,13 @@ pub(super) struct EntryPlan {
 }
 
 impl EntryPlan {
-    /// Compiles the plan. `partition` makes that of the partition struct out of its fields.
-    pub(super) fn compile(schema: &AvroSchema, partition: impl Fn(Presence, &[Field]) -> Result<PartitionPlan>) -> Result<Self> {
+    /// Compiles the plan. `partition` makes that of the partition struct out of its fields;
+    /// `with_sizes` reads the sizes of columns too, which no scan needs.
+    pub(super) fn compile(
+        schema: &AvroSchema,
+        with_sizes: bool,
+        partition: impl Fn(Presence, &[Field]) -> Result<PartitionPlan>,
+    ) -> Result<Self> {
         let (_, fields) = schema.fields(schema.root())?;
         check_ids(fields)?;
         for (id, name) in [(0, "status"), (2, "data_file")] {
@@ -175,7 +184,7 @@ impl EntryPlan {
             let step = match field.id {
                 Some(0) => number(Integer::Status),
                 Some(1) => number(Integer::SnapshotId),
-                Some(2) => data_file(schema, node, &mut compile_partition),
+                Some(2) => data_file(schema, node, with_sizes, &mut compile_partition),
                 Some(3) => number(Integer::SequenceNumber),
                 Some(4) => number(Integer::FileSequenceNumber),
                 _ => Ok(Step::Skip(node)),
@@ -199,7 +208,12 @@ fn require(fields: &[Field], id: i32, name: &str) -> Result<()> {
     }
 }
 
-fn data_file(schema: &AvroSchema, node: NodeId, partition: &mut impl FnMut(Presence, &[Field]) -> Result<PartitionPlan>) -> Result<Step> {
+fn data_file(
+    schema: &AvroSchema,
+    node: NodeId,
+    with_sizes: bool,
+    partition: &mut impl FnMut(Presence, &[Field]) -> Result<PartitionPlan>,
+) -> Result<Step> {
     let (presence, fields) = schema.fields(node)?;
     check_ids(fields)?;
     for (id, name) in [
@@ -227,6 +241,7 @@ fn data_file(schema: &AvroSchema, node: NodeId, partition: &mut impl FnMut(Prese
             }
             Some(103) => number(Integer::RecordCount),
             Some(104) => number(Integer::FileSize),
+            Some(108) if with_sizes => counts(CountMap::Sizes, 117, 118),
             Some(109) => counts(CountMap::Values, 119, 120),
             Some(110) => counts(CountMap::Nulls, 121, 122),
             Some(137) => counts(CountMap::Nans, 138, 139),
@@ -278,6 +293,7 @@ fn read_steps<'a>(steps: &[Step], schema: &AvroSchema, form: FixedForm, cursor: 
             }
             Step::Counts(map, plan) => {
                 let pairs = match map {
+                    CountMap::Sizes => &mut out.column_sizes,
                     CountMap::Values => &mut out.value_counts,
                     CountMap::Nulls => &mut out.null_value_counts,
                     CountMap::Nans => &mut out.nan_value_counts,
@@ -289,7 +305,7 @@ fn read_steps<'a>(steps: &[Step], schema: &AvroSchema, form: FixedForm, cursor: 
             }
             Step::LowerBounds(plan) => plan.read(schema, cursor, &mut out.lower_bounds, Presence::binary)?,
             Step::UpperBounds(plan) => plan.read(schema, cursor, &mut out.upper_bounds, Presence::binary)?,
-            Step::KeyMetadata(presence) => out.has_key_metadata = presence.binary(cursor)?.is_some(),
+            Step::KeyMetadata(presence) => out.key_metadata = presence.binary(cursor)?,
             Step::SplitOffsets(plan) => out.split_offsets = plan.read(cursor, Ok)?,
             Step::EqualityIds(plan) => out.equality_ids = plan.read(cursor, |id| fits(id, "equality field id"))?,
             Step::Partition(plan) => plan.read(schema, form, cursor, &mut out.partition)?,

@@ -8,10 +8,12 @@ mod equality;
 mod examples;
 mod formats;
 mod hidden;
+mod metadata_tables;
 mod positions;
 mod replaced;
 mod schemas;
 mod tables;
+mod travel;
 mod types;
 mod vectors;
 
