@@ -12,7 +12,7 @@ use super::metadata_tables::metadata_table;
 use super::plan::plan_scan;
 use super::spec::{RefKind, Schema, Snapshot as IcebergSnapshotData, TableMetadata};
 use super::time_travel::version;
-use crate::error::{Error, Result, ResultExt};
+use crate::error::{Result, ResultExt};
 use crate::table::{AsOf, Column, HiddenColumn, MetadataTable, PlanCounts, Reference, ScanPlan, ScanRequest, Snapshot, Table, TableIdent};
 
 /// A table at one version of its metadata.

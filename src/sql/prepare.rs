@@ -291,7 +291,7 @@ fn hidden_names(resolved: &[Resolved], spelling: &Spelling) -> HiddenNames {
     let spelled = |names: &[String]| names.iter().map(|n| spelling.of(n).to_owned()).collect::<Vec<_>>();
     let tables = resolved.iter().filter_map(|one| match &one.target {
         Target::Table(snapshot) => Some((spelled(&one.parts), spelled(&hidden::hidden_names(snapshot.as_ref())))),
-        Target::Info(..) => None,
+        Target::Metadata(..) | Target::Info(..) => None,
     });
     tables.filter(|(_, hidden)| !hidden.is_empty()).collect()
 }
