@@ -92,7 +92,7 @@ def same_row(wanted, row):
 def same_value(wanted, value):
     """One published text against one canonical value."""
     if wanted is None or wanted == "NULL":
-        return value is None
+        return value is None or (wanted is not None and value == "NULL")  # a text may say just that
     if value is None:
         return False
     if isinstance(value, bool):
