@@ -103,3 +103,52 @@ fn row_lineage_is_as_impala_published_it() {
     }
     assert!(asked >= 2, "{asked} queries");
 }
+
+/// A row is known by its file and position, whatever wrote the table.
+#[test]
+fn every_row_of_every_case_has_a_place() {
+    use sandur::error::ErrorKind;
+    let sql = "SELECT count(*), count(DISTINCT concat(_file, '#', CAST(_pos AS string))), count(_spec_id), count(_partition), \
+               count(_row_id), count(_last_updated_sequence_number) FROM t";
+    for case in cases::iceberg() {
+        let read = match read::query(&case, sql) {
+            Err(e) if e.kind() == ErrorKind::Unsupported => continue,
+            read => read.unwrap_or_else(|e| panic!("{}: {e:?}", case.name)),
+        };
+        let counts: Vec<i64> = read.rows[0].iter().map(|v| v.as_i64().unwrap()).collect();
+        let [rows, places, specs, partitions, ids, numbers] = counts[..] else {
+            panic!("six counts")
+        };
+        assert_eq!((places, specs), (rows, rows), "{}", case.name);
+        assert!(partitions == 0 || partitions == rows, "{}", case.name);
+        assert_eq!(ids, numbers, "{}", case.name);
+        if case.json["format_version"].as_i64() < Some(3) {
+            assert_eq!(ids, 0, "{}", case.name);
+        }
+    }
+}
+
+#[test]
+fn parts_of_variants_are_taken_out() {
+    let Some(case) = cases::iceberg_case("spark_v3_variant_shredded") else {
+        return;
+    };
+    let sql = "SELECT variant_get(v, '$.name', 'string'), variant_get(v, '$.pos.x', 'double'), variant_get(v, '$[''pos''].y[1]', 'int'), \
+               variant_get(v, '$.pos') FROM t WHERE variant_get(v, '$.name', 'string') = 'n1'";
+    let rows = read::query(&case, sql).unwrap().rows;
+    assert_eq!(
+        rows,
+        [serde_json::json!(["n1", 0.5, 2, "{\"x\":0.5,\"y\":[1,2]}"])
+            .as_array()
+            .unwrap()
+            .clone()]
+    );
+    for wrong in [
+        "SELECT variant_get(v, 'name') FROM t",
+        "SELECT variant_get(v, '$.name', 'interval') FROM t",
+        "SELECT variant_get(v, '$.name', 'int') FROM t",
+        "SELECT variant_get('{', '$') FROM t",
+    ] {
+        assert!(read::query(&case, wrong).is_err(), "{wrong}");
+    }
+}
