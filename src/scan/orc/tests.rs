@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
 use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, TimeUnit};
 use bytes::Bytes;
