@@ -1,5 +1,5 @@
 # Two commands set everything up: `make run` and `make test`. See README.md.
-.PHONY: run test test-full bench-scan fmt
+.PHONY: run test test-full bench-scan bench-planning fmt
 
 # Installs what is missing, builds, serves the sample tables. ARGS go to `sandur serve`.
 run:
@@ -15,7 +15,11 @@ test-full:
 
 # A full scan beside DuckDB on the same table. See benches/README.md.
 bench-scan:
-	@benches/full_scan/run.sh $(ARGS)
+	@benches/run.sh full_scan $(ARGS)
+
+# A point query over 10,000 files and opening 1,000 commits, beside DuckDB and pyiceberg. See benches/README.md.
+bench-planning:
+	@benches/run.sh planning $(ARGS)
 
 fmt:
 	@cargo fmt

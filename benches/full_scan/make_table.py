@@ -1,6 +1,6 @@
 """Writes the table of the full scan: Iceberg v3, `lineitem`-like rows, a deletion vector a data file.
 
-    python make_table.py DIR [--rows 6000000] [--deleted 0.1] [--files 8]
+    PYTHONPATH=benches/shared:tests/clients python benches/full_scan/make_table.py DIR [--rows 6000000] [--deleted 0.1] [--files 8]
 
 DIR becomes the table's folder and must not exist yet. The same arguments give the same rows and the same
 deletes. What a reader must find is left in the table's properties: `bench.arguments`, and `bench.expected`

@@ -1,6 +1,6 @@
 """Sandur beside DuckDB on the same table in the same run. `benches/README.md` says what is measured.
 
-    benches/full_scan/run.sh [--rounds 5] [--rows 6000000] [--deleted 0.1] [--files 8] [--folder DIR]
+    benches/run.sh full_scan [--rounds 5] [--rows 6000000] [--deleted 0.1] [--files 8] [--folder DIR]
 
 Exit code 0 when both agree on the rows and Sandur keeps the limits, else 1.
 """
@@ -11,153 +11,20 @@ import json
 import os
 import pathlib
 import platform
-import select
-import signal
-import socket
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 
-import adbc_driver_flightsql.dbapi as flightsql
-import adbc_driver_manager
 import pyarrow
 
 import make_table
-from common import QUERIES, Process, drain
+from measure import SETTLE_SECONDS
+from queries import QUERIES
+from sides import CACHE, DuckDB, Failed, Sandur, keep
 
 CPU_LIMIT = 3.0  # times DuckDB's, of the full scan
 PEAK_LIMIT = 1 << 30  # bytes resident in the server
-READY_SECONDS = 60
-ANSWER_SECONDS = 300
-SETTLE_SECONDS = 0.1  # what a process still does right after its last batch counts as well
-
-HERE = pathlib.Path(__file__).resolve().parent
-CACHE = pathlib.Path(os.environ.get("SANDUR_CACHE") or pathlib.Path.home() / ".cache/sandur")
-
-
-class Failed(Exception):
-    """The run cannot give figures; the text says why."""
-
-
-def binary():
-    """The server to measure: `$SANDUR_BIN`, else the release build below the Cargo target folder."""
-    named = os.environ.get("SANDUR_BIN")
-    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR") or CACHE / "target")
-    found = pathlib.Path(named) if named else target / "release" / "sandur"
-    if not found.exists():
-        raise Failed(f"no server at {found}: build it with `cargo build --release --bin sandur`, or set SANDUR_BIN")
-    return found.resolve()
-
-
-class Sandur:
-    """A server over the table, asked through ADBC from this process."""
-
-    name = "Sandur"
-
-    def __init__(self, folder, logs):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        program = binary()
-        self.log = pathlib.Path(logs) / "server.log"
-        version = subprocess.run([program, "--version"], capture_output=True, text=True).stdout.split()
-        if not version:
-            raise Failed(f"{program} --version says nothing: is it the server?")
-        self.version = version[-1]
-        self.table = f'files."default"."{folder.name}"'
-        with self.log.open("wb") as log:
-            self.child = subprocess.Popen(
-                [program, "serve", str(folder), "--listen", f"127.0.0.1:{port}"],
-                cwd=logs,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=log,
-            )
-        self.process = Process(self.child.pid)
-        try:
-            self._wait_until_ready()
-            self.connection = flightsql.connect(f"grpc+tcp://127.0.0.1:{port}", autocommit=True)
-        except BaseException:
-            self.stop()
-            raise
-
-    def _wait_until_ready(self):
-        deadline, printed = time.monotonic() + READY_SECONDS, b""
-        while b"ready" not in printed.split(b"\n"):
-            left = deadline - time.monotonic()
-            more = b""
-            if left > 0 and select.select([self.child.stdout], [], [], left)[0]:
-                more = os.read(self.child.stdout.fileno(), 65_536)
-            if not more:
-                raise Failed(f"the server did not become ready:\n{printed.decode()}{self.log.read_text()[-4_000:]}")
-            printed += more
-
-    def ask(self, sql, fingerprint):
-        try:
-            with self.connection.cursor() as cursor:
-                cursor.execute(sql.format(table=self.table))
-                return drain(cursor.fetch_record_batch(), fingerprint)
-        except (adbc_driver_manager.Error, pyarrow.ArrowException, OSError, ValueError, TypeError) as error:
-            raise Failed(f"Sandur: {sql}: {error}\n{self.log.read_text()[-2_000:]}") from error
-
-    def stop(self):
-        if hasattr(self, "connection"):
-            self.connection.close()
-        end(self.child)
-
-
-class DuckDB:
-    """DuckDB in a child process (`duckdb_side.py`)."""
-
-    name = "DuckDB"
-
-    def __init__(self, folder, logs):
-        self.log = pathlib.Path(logs) / "duckdb.log"
-        with self.log.open("wb") as log:
-            self.child = subprocess.Popen(
-                [sys.executable, str(HERE / "duckdb_side.py"), str(folder)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
-        self.process = Process(self.child.pid)
-        try:
-            self.version = self._answer()["version"]
-        except BaseException:
-            self.stop()
-            raise
-
-    def _answer(self):
-        if not select.select([self.child.stdout], [], [], ANSWER_SECONDS)[0]:
-            raise Failed(f"DuckDB gave no answer within {ANSWER_SECONDS} s")
-        line = self.child.stdout.readline()
-        answer = json.loads(line) if line else {"error": "ended"}
-        if "error" in answer:
-            raise Failed(f"DuckDB: {answer['error']}\n{self.log.read_text()[-2_000:]}")
-        return answer
-
-    def ask(self, sql, fingerprint):
-        self.child.stdin.write(json.dumps({"sql": sql, "fingerprint": fingerprint}) + "\n")
-        self.child.stdin.flush()
-        return self._answer()
-
-    def stop(self):
-        self.child.stdin.close()
-        end(self.child)
-
-
-def end(child):
-    """Asks a child to end; kills it when it does not."""
-    if child.poll() is None:
-        child.send_signal(signal.SIGTERM)
-    try:
-        child.wait(timeout=30)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        child.wait()
 
 
 def agree(side, sql, by_rows, expected):
@@ -305,12 +172,7 @@ def main():
         print(f"CPU of the full scan: {ratio:.2f} times DuckDB's (at most {CPU_LIMIT:g})")
         print(f"peak memory of the server: {result['server_peak'] / (1 << 20):.0f} MiB (at most {PEAK_LIMIT >> 20})")
         print("limits kept" if kept else "LIMITS NOT KEPT")
-    results = HERE.parent / "results"
-    results.mkdir(exist_ok=True)
-    stamp = result["time"].replace(":", "").replace("+0000", "Z")
-    file = results / f"full-scan-{stamp}.json"
-    file.write_text(json.dumps(result, indent=1) + "\n", "utf-8")
-    print(f"written to {file.relative_to(HERE.parents[1])}")
+    print(f"written to {keep('full-scan', result)}")
     return 0 if kept else 1
 
 

@@ -71,20 +71,25 @@ class Case:
     def ident(self):
         return f'cases.default."{self.name}"'
 
-    def not_asked(self):
-        """What of this table the server need not read yet, as words that a refusal must name; empty: all is asked."""
-        features = set(self.doc["features"])
-        words = {word for feature, word in NOT_ASKED_TYPES.items() if feature in features}
-        live = self.doc.get("live_files")
-        if live is None:
-            words |= {word for feature, word in NOT_ASKED_FORMATS.items() if feature in features}
-        else:
-            words |= {key.rpartition("/")[2].lower() for key in live} & {"orc", "avro"}
-        return sorted(words)
+    def metadata_table(self, kind):
+        """The quoted name of a metadata table, such as `snapshots`, of this table."""
+        return f'cases.default."{self.name}${kind}"'
 
+    def at_metadata(self, version):
+        """The quoted name of this table as its older metadata file `v<version>.metadata.json` has it."""
+        return f'cases.default."{self.name}@{version.replace(".", "_")}"'
 
-NOT_ASKED_TYPES = {"variant": "variant"}
-NOT_ASKED_FORMATS = {"orc": "orc", "orc-data": "orc", "avro-data": "avro", "avro-deletes": "avro", "orc-deletes": "orc"}
+    def metadata_files(self):
+        """(table name, metadata file) of this table and of what its published queries name beside it."""
+        import published
+
+        out = [(self.name, self.metadata_file)]
+        for entry in self.doc.get("published", []):
+            version = published.other_metadata(self, entry)
+            if version:
+                out.append((f"{self.name}@{version.replace('.', '_')}", self.metadata_file.with_name(f"v{version}.metadata.json")))
+        return sorted(set(out))
+
 
 # Files that break their own format; a reader may refuse them for good, naming the file.
 ALWAYS_REFUSABLE = {
@@ -126,20 +131,24 @@ def toml_string(text):
     return json.dumps(text, ensure_ascii=True)
 
 
+def table_toml(catalog, name, location, path_map=()):
+    """The lines of one `[[catalog.<catalog>.table]]`."""
+    rules = ", ".join(f"{{ from = {toml_string(recorded)}, to = {toml_string(real)} }}" for recorded, real in path_map)
+    return [
+        "",
+        f"[[catalog.{catalog}.table]]",
+        f"name = {toml_string(name)}",
+        'format = "iceberg"',
+        f"location = {toml_string(str(location))}",
+        f"path_map = [{rules}]",
+        "read_only = true",
+    ]
+
+
 def catalog_toml(cases):
     """The `[catalog.cases]` section that serves every case under its name."""
     lines = ["[catalog.cases]", 'type = "tables"']
     for case in cases:
-        lines += [
-            "",
-            "[[catalog.cases.table]]",
-            f"name = {toml_string('default.' + case.name)}",
-            'format = "iceberg"',
-            f"location = {toml_string(str(case.metadata_file))}",
-        ]
-        rules = ", ".join(
-            f"{{ from = {toml_string(recorded)}, to = {toml_string(real)} }}" for recorded, real in case.path_map
-        )
-        lines.append(f"path_map = [{rules}]")
-        lines.append("read_only = true")
+        for name, file in case.metadata_files():
+            lines += table_toml("cases", f"default.{name}", file, case.path_map)
     return "\n".join(lines) + "\n"

@@ -5,6 +5,7 @@ silently: a test that cannot run says why through `not_run`, the reasons are cou
 and with `CI` set each is a failure.
 """
 
+import collections
 import os
 import pathlib
 import signal
@@ -140,11 +141,14 @@ REFUSED = pytest.StashKey()
 DIFFERENT = pytest.StashKey()
 EXACT = pytest.StashKey()
 UNREAD = pytest.StashKey()
+ANSWERED = pytest.StashKey()  # kinds of questions, one for each that was answered as expected
+UNANSWERED = pytest.StashKey()
+BROKEN = pytest.StashKey()
 SKIPPED = []
 
 
 def pytest_configure(config):
-    for key in (NOT_RUN, REFUSED, DIFFERENT, EXACT, UNREAD):
+    for key in (NOT_RUN, REFUSED, DIFFERENT, EXACT, UNREAD, ANSWERED, UNANSWERED, BROKEN):
         config.stash[key] = []
     if cases.root() is None:
         config.stash[NOT_RUN].append(cases.missing_line())
@@ -170,9 +174,13 @@ def pytest_terminal_summary(terminalreporter, config):
 
     terminalreporter.section("what this run shows")
     terminalreporter.write_line(f"tables of other writers with exactly the expected rows: {len(config.stash[EXACT])}")
-    section(REFUSED, "tables refused with a clear error (kinds not built yet)")
+    for kind, count in sorted(collections.Counter(config.stash[ANSWERED]).items()):
+        terminalreporter.write_line(f"{kind} as expected: {count}")
+    section(REFUSED, "questions refused with a clear error (tables that break their own format)")
     section(DIFFERENT, "known differences (tests/known-differences.md)")
     section(UNREAD, "published queries that were not put to the server")
+    section(UNANSWERED, "snapshots without an answer to compare with")
+    section(BROKEN, "damaged files")
     section(NOT_RUN, "NOT RUN")
 
 

@@ -1,8 +1,8 @@
 """Small Iceberg tables around given Parquet files, written by hand as the table specification says.
 
 For what no writer at hand makes and for what a stranger's clone must show without the collection. The
-metadata is written with plain JSON and fastavro; no code of the server is involved, so an error in one is
-not repeated in the other.
+metadata is plain JSON, manifests are written by `iceberg_files`; no code of the server is involved, so an error in
+one is not repeated in the other.
 """
 
 import json
@@ -10,9 +10,10 @@ import pathlib
 import shutil
 import uuid
 
-import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+import iceberg_files
 
 SNAPSHOT_ID = 3_051_729_675_574_597_004
 TIMESTAMP_MS = 1_767_225_600_000  # 2026-01-01
@@ -94,58 +95,6 @@ def name_mapping(fields):
     return [entry(field["id"], field["name"], field["type"]) for field in fields]
 
 
-def avro_field(field_id, name, kind, **more):
-    return {"name": name, "type": kind, "field-id": field_id, **more}
-
-
-def optional(kind):
-    return ["null", kind]
-
-
-DATA_FILE = {
-    "type": "record",
-    "name": "r2",
-    "fields": [
-        avro_field(134, "content", "int"),
-        avro_field(100, "file_path", "string"),
-        avro_field(101, "file_format", "string"),
-        avro_field(102, "partition", {"type": "record", "name": "r102", "fields": []}),
-        avro_field(103, "record_count", "long"),
-        avro_field(104, "file_size_in_bytes", "long"),
-    ],
-}
-MANIFEST_ENTRY = {
-    "type": "record",
-    "name": "manifest_entry",
-    "fields": [
-        avro_field(0, "status", "int"),
-        avro_field(1, "snapshot_id", optional("long"), default=None),
-        avro_field(3, "sequence_number", optional("long"), default=None),
-        avro_field(4, "file_sequence_number", optional("long"), default=None),
-        avro_field(2, "data_file", DATA_FILE),
-    ],
-}
-MANIFEST_FILE = {
-    "type": "record",
-    "name": "manifest_file",
-    "fields": [
-        avro_field(500, "manifest_path", "string"),
-        avro_field(501, "manifest_length", "long"),
-        avro_field(502, "partition_spec_id", "int"),
-        avro_field(517, "content", "int"),
-        avro_field(515, "sequence_number", "long"),
-        avro_field(516, "min_sequence_number", "long"),
-        avro_field(503, "added_snapshot_id", "long"),
-        avro_field(504, "added_files_count", "int"),
-        avro_field(505, "existing_files_count", "int"),
-        avro_field(506, "deleted_files_count", "int"),
-        avro_field(512, "added_rows_count", "long"),
-        avro_field(513, "existing_rows_count", "long"),
-        avro_field(514, "deleted_rows_count", "long"),
-    ],
-}
-
-
 def write_table(folder, schema, data_files=(), position_deletes=None):
     """Writes an unpartitioned v2 table of one snapshot and returns its metadata file.
 
@@ -196,11 +145,14 @@ def write_table(folder, schema, data_files=(), position_deletes=None):
         "refs": {},
     }
     if manifests:
-        manifest_list = metadata / "snap-1.avro"
-        with manifest_list.open("wb") as out:
-            fastavro.writer(
-                out, fastavro.parse_schema(MANIFEST_FILE), manifests, metadata={"format-version": "2"}, codec="deflate"
-            )
+        manifest_list = iceberg_files.write_manifest_list(
+            metadata / "snap-1.avro",
+            manifests,
+            version=2,
+            snapshot=SNAPSHOT_ID,
+            parent=None,
+            sequence=doc["last-sequence-number"],
+        )
         doc["current-snapshot-id"] = SNAPSHOT_ID
         doc["refs"] = {"main": {"snapshot-id": SNAPSHOT_ID, "type": "branch"}}
         doc["snapshots"] = [
@@ -208,7 +160,7 @@ def write_table(folder, schema, data_files=(), position_deletes=None):
                 "snapshot-id": SNAPSHOT_ID,
                 "sequence-number": doc["last-sequence-number"],
                 "timestamp-ms": TIMESTAMP_MS,
-                "manifest-list": str(manifest_list),
+                "manifest-list": manifest_list,
                 "summary": {"operation": "overwrite" if position_deletes else "append"},
                 "schema-id": 0,
             }
@@ -220,52 +172,17 @@ def write_table(folder, schema, data_files=(), position_deletes=None):
 
 
 def _write_manifest(metadata, table_schema, content, sequence, files):
-    entries, rows = [], 0
-    for file in files:
-        count = _row_count(file)
-        rows += count
-        entries.append(
-            {
-                "status": 1,
-                "snapshot_id": SNAPSHOT_ID,
-                "sequence_number": sequence,
-                "file_sequence_number": sequence,
-                "data_file": {
-                    "content": content,
-                    "file_path": str(file),
-                    "file_format": "PARQUET",
-                    "partition": {},
-                    "record_count": count,
-                    "file_size_in_bytes": file.stat().st_size,
-                },
-            }
-        )
-    path = metadata / f"manifest-{content}.avro"
-    header = {
-        "schema": json.dumps(table_schema),
-        "schema-id": "0",
-        "partition-spec": "[]",
-        "partition-spec-id": "0",
-        "format-version": "2",
-        "content": "deletes" if content else "data",
-    }
-    with path.open("wb") as out:
-        fastavro.writer(out, fastavro.parse_schema(MANIFEST_ENTRY), entries, metadata=header, codec="deflate")
-    return {
-        "manifest_path": str(path),
-        "manifest_length": path.stat().st_size,
-        "partition_spec_id": 0,
-        "content": content,
-        "sequence_number": sequence,
-        "min_sequence_number": sequence,
-        "added_snapshot_id": SNAPSHOT_ID,
-        "added_files_count": len(files),
-        "existing_files_count": 0,
-        "deleted_files_count": 0,
-        "added_rows_count": rows,
-        "existing_rows_count": 0,
-        "deleted_rows_count": 0,
-    }
+    entries = [iceberg_files.data_file(file, _row_count(file), content=content) for file in files]
+    return iceberg_files.write_manifest(
+        metadata / f"manifest-{content}.avro",
+        table_schema,
+        entries,
+        version=2,
+        snapshot=SNAPSHOT_ID,
+        sequence=sequence,
+        content=content,
+        explicit=True,
+    )
 
 
 def _row_count(file):

@@ -1,12 +1,15 @@
 """The comparison itself: the collection's own rows must give the collection's own hashes."""
 
 import json
+import math
 
 import canonical
 import pyarrow as pa
 import pytest
 
 import cases
+import published
+import variant
 
 
 def with_rows():
@@ -72,3 +75,35 @@ def test_binary_and_uuid():
     assert json.dumps(canonical.array_values(pa.array([raw], pa.uuid()))) == json.dumps(
         ["00010203-0405-0607-0809-0a0b0c0d0e0f"]
     )
+
+
+def variant_files():
+    folder = cases.root() and cases.root() / "format" / "parquet" / "parquet-testing-variant"
+    return sorted(folder.glob("*.value")) if folder else []
+
+
+@pytest.mark.parametrize("file", variant_files(), ids=lambda file: file.stem)
+def test_variants_decode_as_their_published_dictionary_says(file):
+    text = (file.parent / "data_dictionary.json").read_text("utf-8").strip()
+    wanted = json.loads(text.removesuffix("}").rstrip().removesuffix(",") + "}").get(file.stem, ...)
+    found = variant.decode(file.with_suffix(".metadata").read_bytes(), file.read_bytes())
+    if wanted is ...:  # the dictionary does not name it
+        assert isinstance(found, str) and len(found) > 63
+        return
+    if isinstance(wanted, (int, float)) and isinstance(found, str):  # as text where digits would be lost
+        found = type(wanted)(found)
+    if file.stem == "primitive_time":  # spelled 12:33:54:123456 there
+        wanted = wanted[:8] + "." + wanted[9:]
+    if isinstance(wanted, str) and published.same_variant(json.dumps(wanted), found):
+        return
+    assert found == wanted or (isinstance(wanted, float) and math.isclose(found, wanted, rel_tol=1e-7))
+
+
+def test_a_variant_column_is_read_from_its_storage():
+    storage = pa.array([{"metadata": b"\x01\x00\x00", "value": b"\x09ok"}, None], VARIANT)
+    assert canonical.array_values(storage) == ["ok", None]
+    assert canonical.same_type("variant", VARIANT)
+    assert canonical.same_type("struct<a: variant>", pa.struct([("a", VARIANT)]))
+
+
+VARIANT = pa.struct([pa.field("metadata", pa.binary(), False), pa.field("value", pa.binary())])

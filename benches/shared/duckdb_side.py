@@ -2,7 +2,7 @@
 
     python duckdb_side.py TABLE
 
-Request: {"sql": with {table} for the table, "fingerprint": bool}. Answer: what `common.drain` says, or
+Request: {"sql": with {table} for the table, "fingerprint": bool}. Answer: what `measure.drain` says, or
 {"error": ...}.
 """
 
@@ -12,7 +12,7 @@ import sys
 
 import duckdb
 
-from common import drain
+from measure import drain
 
 BATCH_ROWS = 122_880  # a row group of DuckDB's own; larger batches cost it more memory and no less CPU
 

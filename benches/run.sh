@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# `make bench-scan`: installs what is missing, builds the release server unless SANDUR_BIN names one, and runs
-# run.py with the arguments given. See benches/README.md.
+# `make bench-scan` and `make bench-planning`: installs what is missing, builds the release server unless SANDUR_BIN
+# names one, and runs benches/NAME/run.py with the arguments given. See benches/README.md.
 set -euo pipefail
-. "$(dirname "$0")/../../scripts/lib.sh"
+. "$(dirname "$0")/../scripts/lib.sh"
+name=$1
+shift
 BENCH_VENV=$CACHE/bench-venv
 requirements=$PROJECT/benches/requirements.txt
 
@@ -15,8 +17,10 @@ if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
   "$BENCH_VENV/bin/python" -m pip install --quiet --disable-pip-version-check -r "$requirements" >&2
   printf '%s' "$wanted" >"$stamp"
 fi
-if [ -z "${SANDUR_BIN:-}" ] && [[ " $* " != *" --duckdb-only "* ]]; then
+if [ -z "${SANDUR_BIN:-}" ] && [[ " $* " != *" --duckdb-only "* && " $* " != *" --peers-only "* ]]; then
   ensure_rust
   (cd "$PROJECT" && cargo build --release --locked --bin sandur)
 fi
-exec "$BENCH_VENV/bin/python" "$PROJECT/benches/full_scan/run.py" "$@"
+# The writer of manifests and the reading of results are shared.
+export PYTHONPATH=$PROJECT/benches/shared:$PROJECT/tests/clients
+exec "$BENCH_VENV/bin/python" "$PROJECT/benches/$name/run.py" "$@"
