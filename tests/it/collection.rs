@@ -99,3 +99,14 @@ fn a_table_with_mistyped_fields_in_its_footers_is_read() {
     let rows = read::query(&case, sql).unwrap().rows;
     assert_eq!(rows.into_iter().map(Value::from).collect::<Vec<_>>(), expected);
 }
+
+/// No engine at hand reads this table; the values are those that Impala publishes.
+#[test]
+fn avro_files_take_the_initial_default_of_a_later_column() {
+    let Some(case) = cases::iceberg_case("impala_v3_default_value_avro") else {
+        return;
+    };
+    let rows = read::query(&case, "SELECT * FROM t ORDER BY i").unwrap().rows;
+    let rows: Vec<Value> = rows.into_iter().map(Value::from).collect();
+    assert_eq!(rows, [json!([1, -1]), json!([2, 2])]);
+}

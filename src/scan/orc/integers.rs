@@ -40,13 +40,13 @@ impl<'a> Integers<'a> {
                 self.run_v1()?;
             }
         }
-        let value = self.run.get(self.at).copied().ok_or_else(|| damaged())?;
+        let value = self.run.get(self.at).copied().ok_or_else(damaged)?;
         self.at += 1;
         Ok(value)
     }
 
     fn byte(&mut self) -> Result<u8> {
-        let (byte, rest) = self.rest.split_first().ok_or_else(|| damaged())?;
+        let (byte, rest) = self.rest.split_first().ok_or_else(damaged)?;
         self.rest = rest;
         Ok(*byte)
     }
@@ -84,7 +84,7 @@ impl<'a> Integers<'a> {
     fn packed(&mut self, count: usize, bits: u32) -> Result<Vec<u64>> {
         let bytes = (count as u64 * u64::from(bits)).div_ceil(8);
         let packed = usize::try_from(bytes).ok().and_then(|n| self.rest.split_at_checked(n));
-        let (packed, rest) = packed.ok_or_else(|| damaged())?;
+        let (packed, rest) = packed.ok_or_else(damaged)?;
         self.rest = rest;
         let (mut values, mut have, mut buffer) = (Vec::with_capacity(count), 0u32, 0u128);
         for byte in packed {

@@ -180,10 +180,9 @@ impl StripeUnit {
             }
             nodes.extend(&node.children);
         }
-        let columns = self.columns.iter();
-        columns
-            .map(|node| check(node, self.place.rows, BATCH_ROWS as u64, &streams))
-            .collect()
+        self.columns
+            .iter()
+            .try_for_each(|node| check(node, self.place.rows, BATCH_ROWS as u64, &streams))
     }
 
     fn file_of(&self, footer: &StripeFooter, plain: Vec<u8>, slots: &[(u32, i32, Range<usize>)]) -> Result<Bytes> {

@@ -44,7 +44,7 @@ fn unreadable() -> DataType {
 }
 
 /// Key and value of a record that stands for a map entry.
-pub(super) fn map_entry<'s>(schema: &'s AvroSchema, items: NodeId) -> Result<Option<(&'s AvroField, &'s AvroField)>> {
+pub(super) fn map_entry(schema: &AvroSchema, items: NodeId) -> Result<Option<(&AvroField, &AvroField)>> {
     Ok(match schema.record(items)? {
         Some([key, value]) => Some((key, value)),
         _ => None,
