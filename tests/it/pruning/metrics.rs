@@ -237,7 +237,7 @@ fn columns_that_a_file_lacks_are_judged_by_what_they_read_as() {
     assert_eq!(rows("n = 1", json!([])), 1);
     // A column whose value is the partition's alone.
     let schema = Schema::new([optional(1, "x", Type::Int), optional(2, "region", Type::String)]);
-    let mut table = TableBuilder::temp(schema.clone())
+    let mut table = TableBuilder::temp(schema)
         .spec(PartitionSpec::new([identity(2, "region")]))
         .create();
     table.append(
