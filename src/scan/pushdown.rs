@@ -129,9 +129,8 @@ impl Converter<'_> {
     fn null_test(&self, column: &Expr, is_null: bool) -> Option<Predicate> {
         let operand = self.operand(column)?;
         // A cast may make null of a value.
-        operand
-            .is_bare
-            .then(|| Predicate::Term(operand.id, if is_null { Test::IsNull } else { Test::NotNull }))
+        let test = if is_null { Test::IsNull } else { Test::NotNull };
+        operand.is_bare.then_some(Predicate::Term(operand.id, test))
     }
 
     fn compare(&self, column: &Expr, comparison: Comparison, literal: &ScalarValue) -> Option<Predicate> {

@@ -143,7 +143,7 @@ fn trees_are_simplified() {
     assert_eq!(Predicate::and([Predicate::True, a.clone()]), a);
     assert_eq!(Predicate::or([Predicate::True, a.clone()]), Predicate::True);
     assert_eq!(Predicate::and([Predicate::False, a.clone()]), Predicate::False);
-    assert_eq!(Predicate::or([a.clone(), Predicate::Term(7, Test::IsNull)]).field_ids(), [1, 7]);
+    assert_eq!(Predicate::or([a, Predicate::Term(7, Test::IsNull)]).field_ids(), [1, 7]);
 }
 
 fn numbers() -> impl Strategy<Value = Datum> + Clone {
@@ -191,7 +191,7 @@ fn stats_of(rows: &[Option<Datum>], loose: u8, signed: bool, order: &dyn Fn(&Dat
     stats.with_bounds(lower.filter(|_| loose & 8 == 0), upper.filter(|_| loose & 16 == 0))
 }
 
-fn check(rows: &[Option<Datum>], predicate: &Predicate, stats: ColumnStats) -> Result<(), TestCaseError> {
+fn check(rows: &[Option<Datum>], predicate: &Predicate, stats: &ColumnStats) -> Result<(), TestCaseError> {
     let facts = One(stats.clone());
     let matching = rows.iter().filter(|row| holds(predicate, row.as_ref())).count();
     if matching > 0 {
@@ -219,25 +219,25 @@ proptest! {
 
     #[test]
     fn numbers_are_judged_right(rows in rows_of(numbers()), predicate in predicates(numbers()), loose: u8) {
-        check(&rows, &predicate, stats_of(&rows, loose, false, &engine_order))?;
+        check(&rows, &predicate, &stats_of(&rows, loose, false, &engine_order))?;
     }
 
     #[test]
     fn floats_are_judged_right(rows in rows_of(floats()), predicate in predicates(floats()), loose: u8) {
-        check(&rows, &predicate, stats_of(&rows, loose, false, &engine_order))?;
+        check(&rows, &predicate, &stats_of(&rows, loose, false, &engine_order))?;
         // Writers that take both zeros for one may give either as bound.
         let ieee = |a: &Datum, b: &Datum| a.order(b).unwrap_or(Ordering::Equal);
-        check(&rows, &predicate, stats_of(&rows, loose, false, &ieee))?;
+        check(&rows, &predicate, &stats_of(&rows, loose, false, &ieee))?;
     }
 
     #[test]
     fn texts_are_judged_right(rows in rows_of(texts()), predicate in predicates(texts()), loose: u8) {
-        check(&rows, &predicate, stats_of(&rows, loose, false, &engine_order))?;
+        check(&rows, &predicate, &stats_of(&rows, loose, false, &engine_order))?;
     }
 
     #[test]
     fn uuids_are_judged_right_in_both_orders(rows in rows_of(uuids()), predicate in predicates(uuids()), loose: u8) {
-        check(&rows, &predicate, stats_of(&rows, loose, true, &engine_order))?;
+        check(&rows, &predicate, &stats_of(&rows, loose, true, &engine_order))?;
         let signed = |a: &Datum, b: &Datum| {
             let halves = |d: &Datum| match d {
                 Datum::Bytes(b) => (i64::from_be_bytes(b[..8].try_into().unwrap()), i64::from_be_bytes(b[8..].try_into().unwrap())),
@@ -245,12 +245,12 @@ proptest! {
             };
             halves(a).cmp(&halves(b))
         };
-        check(&rows, &predicate, stats_of(&rows, loose, true, &signed))?;
+        check(&rows, &predicate, &stats_of(&rows, loose, true, &signed))?;
     }
 
     #[test]
     fn two_sources_together_still_judge_right(rows in rows_of(numbers()), predicate in predicates(numbers()), a: u8, b: u8) {
         let stats = stats_of(&rows, a, false, &engine_order).and(stats_of(&rows, b, false, &engine_order));
-        check(&rows, &predicate, stats)?;
+        check(&rows, &predicate, &stats)?;
     }
 }

@@ -271,7 +271,7 @@ proptest! {
         let partitions: Vec<Option<Literal>> = rows.iter().map(|v| v.as_ref().and_then(|v| transform.apply(&source, v))).collect();
         let result = transform.result_type(&crate::iceberg::spec::Type::Primitive(source.clone()));
         let is_nan = |l: &Literal| matches!(l, Literal::Double(v) if v.is_nan());
-        let of = result.clone().unwrap_or(PrimitiveType::Int);
+        let of = result.unwrap_or(PrimitiveType::Int);
         let mut plain: Vec<&Literal> = partitions.iter().flatten().filter(|l| !is_nan(l)).collect();
         plain.sort_by(|a, b| datum(&of, a).unwrap().order(&datum(&of, b).unwrap()).unwrap());
         let bytes = |l: Option<&&Literal>| l.map(|l| Bytes::from(l.to_bytes(&of).unwrap()));

@@ -52,7 +52,7 @@ impl PageIndex {
                 let bytes = if all.end > size {
                     Bytes::new()
                 } else {
-                    let parts = io.read_ranges(location, FileKind::Footer, &[all.clone()]).await?;
+                    let parts = io.read_ranges(location, FileKind::Footer, std::slice::from_ref(&all)).await?;
                     parts
                         .into_iter()
                         .next()

@@ -195,8 +195,8 @@ fn each_file_is_judged_by_its_own_spec() {
     // B1 alone cannot have either: files of the first spec may have any id.
     assert_eq!(either.scan.counters.manifests_skipped(), 0);
     // Without the summaries the values of each file say the same.
-    let mut pruning = Pruning::default();
-    pruning.manifests = false;
+    let mut pruning = Pruning::off();
+    pruning.partitions = true;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let sql = "SELECT id FROM t WHERE region = 'eu'";
     let by_file = runtime.block_on(ask(&table, &AsOf::Latest, sql, pruning, None));
