@@ -2,10 +2,11 @@
 //! metadata tables and its `_partition` column have it).
 //!
 //! Fields are told apart by their id: those of all specs whose source column the table still has, in
-//! order of id, each under its newest name, optional. Values of a spec are brought into that order by
+//! order of id, each under its newest name, optional. Where two of them have one name, which writers
+//! allow to fields of different specs, the one of the newer spec keeps it and the other's id is added. Values of a spec are brought into that order by
 //! field id; what a spec lacks is null.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::spec::{NestedField, PartitionField, PartitionSpec, StructType, TableMetadata, Transform, Type};
@@ -45,7 +46,15 @@ pub fn partition_type(metadata: &TableMetadata) -> Result<StructType> {
             known.1 = field;
         }
     }
+    // Which field has a name: that of the newest spec.
+    let mut owners: HashMap<&str, i32> = HashMap::new();
+    for field in specs.iter().flat_map(|spec| &spec.fields) {
+        if fields.get(&field.field_id).is_some_and(|(name, _)| *name == field.name) {
+            owners.entry(&field.name).or_insert(field.field_id);
+        }
+    }
     let fields = fields.into_iter().map(|(id, (name, field))| {
+        let own = owners.get(name).is_none_or(|owner| *owner == id);
         let source = schema.field_by_id(field.source_id).map(|source| &source.field_type);
         let result = source.and_then(|source| field.transform.result_type(source));
         let result = result.ok_or_else(|| {
@@ -53,7 +62,7 @@ pub fn partition_type(metadata: &TableMetadata) -> Result<StructType> {
         })?;
         Ok(Arc::new(NestedField {
             id,
-            name: name.to_owned(),
+            name: if own { name.to_owned() } else { format!("{name}_{id}") },
             required: false,
             field_type: Type::Primitive(result),
             doc: None,
@@ -122,6 +131,13 @@ mod tests {
         let old = json!([field(1000, 1, "a_bucket", "bucket[4]"), field(1001, 9, "gone", "identity")]);
         let new = json!([field(1000, 1, "a_bucket", "void"), field(1001, 9, "gone", "void")]);
         assert_eq!(unified(&[old, new]).unwrap(), ["1000 a_bucket int"]);
+    }
+
+    #[test]
+    fn of_two_fields_of_one_name_the_newer_keeps_it() {
+        let old = json!([field(1000, 3, "c", "truncate[1]")]);
+        let new = json!([field(1001, 3, "c", "truncate[2]")]);
+        assert_eq!(unified(&[old, new]).unwrap(), ["1000 c_1000 string", "1001 c string"]);
     }
 
     #[test]

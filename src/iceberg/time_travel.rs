@@ -74,7 +74,7 @@ fn by_name<'a>(metadata: &'a TableMetadata, name: &str) -> Result<Version<'a>> {
         if name == MAIN {
             return latest(metadata);
         }
-        if let Ok(id) = name.parse::<i64>() {
+        if let Some(id) = name.parse::<i64>().ok().or_else(|| name.parse::<u64>().ok().map(u64::cast_signed)) {
             return by_id(metadata, id);
         }
         let names: Vec<String> = metadata.refs.keys().map(|known| format!("\"{known}\"")).collect();

@@ -162,11 +162,16 @@ fn parameter() -> Error {
     Error::unsupported("the version of a table cannot be a parameter: it decides which columns there are; write it into the statement")
 }
 
+/// A snapshot id. Writers exist that take them for unsigned numbers.
+fn snapshot_id(text: &str) -> Option<i64> {
+    let signed = text.parse::<i64>().ok();
+    signed.or_else(|| text.parse::<u64>().ok().map(u64::cast_signed))
+}
+
 fn id_or_name(value: &Expr) -> Result<AsOf> {
     let number = |text: &str| {
-        let id = text.parse::<i64>();
-        id.map(AsOf::Version)
-            .map_err(|_| Error::invalid(format!("version {text} is no snapshot id: those are whole numbers of 64 bits")))
+        let id = snapshot_id(text).map(AsOf::Version);
+        id.ok_or_else(|| Error::invalid(format!("version {text} is no snapshot id: those are whole numbers of 64 bits")))
     };
     match value {
         Expr::Value(value) => match &value.value {
@@ -260,9 +265,9 @@ fn micros(scalar: &ScalarValue) -> Result<AsOf> {
 ///
 /// Errors: `InvalidInput`.
 pub fn parse_as_of(text: &str) -> Result<AsOf> {
-    match text.trim().parse::<i64>() {
-        Ok(id) => Ok(AsOf::Version(id)),
-        Err(_) => micros(&ScalarValue::Utf8(Some(text.trim().to_owned()))),
+    match snapshot_id(text.trim()) {
+        Some(id) => Ok(AsOf::Version(id)),
+        None => micros(&ScalarValue::Utf8(Some(text.trim().to_owned()))),
     }
 }
 
@@ -365,6 +370,7 @@ mod tests {
         ] {
             assert_eq!(folded(clause).unwrap(), AsOf::Version(7), "{clause}");
         }
+        assert_eq!(folded("VERSION AS OF 18446744073709551615").unwrap(), AsOf::Version(-1));
         assert_eq!(folded("VERSION AS OF -7").unwrap(), AsOf::Version(-7));
         assert_eq!(folded("VERSION AS OF 9223372036854775807").unwrap(), AsOf::Version(i64::MAX));
         for clause in [
