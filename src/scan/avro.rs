@@ -10,8 +10,8 @@ use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::Fields;
 use bytes::{Bytes, BytesMut};
 
+use super::Steps;
 use super::open::{Decode, Step};
-use super::reader::BATCH_ROWS;
 use crate::cache::{CacheKey, CacheKind, Caches};
 use crate::error::{Error, Result, ResultExt};
 use crate::iceberg::avro::{AvroSchema, Container, Frame, Framing, OpenBlock, RowDecoder, file_fields};
@@ -23,8 +23,8 @@ const HEADER_GUESS: u64 = 64 << 10;
 const HEADER_LIMIT: u64 = 16 << 20;
 /// Pieces in which blocks are fetched.
 const CHUNK: u64 = 8 << 20;
-/// Rows that a step passes at most, deleted ones included.
-const STEP_ROWS: usize = 16 * BATCH_ROWS;
+/// Batches of rows that a step passes at most, deleted ones included.
+const STEP_BATCHES: usize = 16;
 
 /// A file whose header was read.
 #[derive(Debug)]
@@ -89,6 +89,7 @@ pub(super) struct AvroUnit {
     keep: Option<BooleanBuffer>,
     /// Physical position of the next row.
     position: u64,
+    steps: Steps,
     block: OpenBlock,
     /// Fetched bytes from the start of the next block.
     buffer: BytesMut,
@@ -97,13 +98,20 @@ pub(super) struct AvroUnit {
 }
 
 impl AvroUnit {
-    pub(super) fn new(file: &Arc<AvroFile>, leaves: &[usize], rows: Option<u64>, keep: Option<BooleanBuffer>) -> Result<Self> {
+    pub(super) fn new(
+        file: &Arc<AvroFile>,
+        leaves: &[usize],
+        rows: Option<u64>,
+        keep: Option<BooleanBuffer>,
+        steps: Steps,
+    ) -> Result<Self> {
         Ok(Self {
             decoder: RowDecoder::new(&file.schema, &file.fields, leaves)?,
             file: Arc::clone(file),
             rows,
             keep,
             position: 0,
+            steps,
             block: OpenBlock::default(),
             buffer: BytesMut::new(),
             next: file.framing.header_len() as u64,
@@ -134,6 +142,7 @@ impl AvroUnit {
             keep,
             position,
             block,
+            steps,
             ..
         } = self;
         let mut ready = false;
@@ -147,7 +156,7 @@ impl AvroUnit {
             }
             *position += 1;
             *passed += 1;
-            ready = decoder.rows() >= BATCH_ROWS || decoder.is_full() || *passed >= STEP_ROWS;
+            ready = decoder.rows() >= steps.batch_rows || decoder.is_full() || *passed >= steps.batch_rows.saturating_mul(STEP_BATCHES);
             Ok(!ready)
         })?;
         Ok(ready)

@@ -8,6 +8,24 @@ use crate::cache::Caches;
 use crate::runtime::DecodePool;
 use crate::table::{PlanCounts, Pruning};
 
+/// How finely a scan works. The rows are the same whatever they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Steps {
+    /// Rows in a batch.
+    pub batch_rows: usize,
+    /// Batches that one job of the decode pool makes.
+    pub unit_batches: usize,
+}
+
+impl Default for Steps {
+    fn default() -> Self {
+        Self {
+            batch_rows: 8192,
+            unit_batches: 8,
+        }
+    }
+}
+
 /// Caches, decode pool, switches and counters, shared by all queries.
 #[derive(Debug)]
 pub struct ScanContext {
@@ -16,6 +34,7 @@ pub struct ScanContext {
     pub counters: ScanCounters,
     /// What may be pruned by.
     pub pruning: Pruning,
+    pub steps: Steps,
 }
 
 impl ScanContext {
@@ -26,6 +45,7 @@ impl ScanContext {
             pool,
             counters: ScanCounters::default(),
             pruning: Pruning::default(),
+            steps: Steps::default(),
         }
     }
 
@@ -33,6 +53,13 @@ impl ScanContext {
     #[must_use]
     pub fn with_pruning(mut self, pruning: Pruning) -> Self {
         self.pruning = pruning;
+        self
+    }
+
+    /// With steps of this size.
+    #[must_use]
+    pub fn with_steps(mut self, steps: Steps) -> Self {
+        self.steps = steps;
         self
     }
 }

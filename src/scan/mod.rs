@@ -24,5 +24,5 @@ mod resolve;
 mod source;
 mod variant;
 
-pub use context::{ScanContext, ScanCounters};
+pub use context::{ScanContext, ScanCounters, Steps};
 pub use provider::LakeTableProvider;

@@ -16,11 +16,11 @@ use arrow::datatypes::Fields;
 use bytes::Bytes;
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 
-use super::ScanContext;
 use super::avro::{self, AvroFile};
 use super::file::footer;
 use super::orc::{self, OrcFile};
 use super::resolve::{ReadPlan, has_id, resolve};
+use super::{ScanContext, Steps};
 use crate::error::{Error, Result};
 use crate::io::TableIo;
 use crate::table::{Column, FileFormat};
@@ -129,11 +129,12 @@ impl FileHandle {
         unit: usize,
         rows: Option<u64>,
         keep: Option<BooleanBuffer>,
+        steps: Steps,
     ) -> Result<Option<Box<dyn Decode>>> {
         Ok(match self {
             Self::Parquet(_) => None,
-            Self::Avro(file) => Some(Box::new(avro::AvroUnit::new(file, leaves, rows, keep)?)),
-            Self::Orc(file) => Some(Box::new(orc::StripeUnit::new(file, leaves, unit, keep)?)),
+            Self::Avro(file) => Some(Box::new(avro::AvroUnit::new(file, leaves, rows, keep, steps)?)),
+            Self::Orc(file) => Some(Box::new(orc::StripeUnit::new(file, leaves, unit, keep, steps)?)),
         })
     }
 }

@@ -14,20 +14,15 @@ use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, RowSelection, RowSelectionPolicy};
 use parquet::arrow::push_decoder::{ParquetPushDecoder, ParquetPushDecoderBuilder};
 
-use super::ScanContext;
 use super::deletes::KeySet;
 use super::hidden::{HiddenReads, KeptRows};
 use super::open::{Decode, FileHandle, Step};
 use super::resolve::ReadPlan;
+use super::{ScanContext, Steps};
 use crate::error::{Error, Result, ResultExt};
 use crate::io::{FileKind, TableIo};
 use crate::runtime::{Cancelled, Job};
 use crate::table::Column;
-
-/// Rows of a decoded batch at most.
-pub(super) const BATCH_ROWS: usize = 8192;
-/// Batches that one job decodes at most.
-const UNIT_BATCHES: usize = 8;
 
 /// What is made of a file's decoded columns.
 #[derive(Debug)]
@@ -109,6 +104,7 @@ struct Work {
     shape: Arc<FileShape>,
     source: Source,
     kept: Option<KeptRows>,
+    steps: Steps,
 }
 
 #[derive(Debug)]
@@ -142,12 +138,13 @@ impl RowGroupReader {
             Source::Rows(keep.map_or(rows, |mask| mask.count_set_bits()))
         } else {
             context.counters.row_groups_read.fetch_add(1, Ordering::Relaxed);
-            source(handle, &shape.plan.leaves, unit, Some(rows), keep)?
+            source(handle, &shape.plan.leaves, unit, Some(rows), keep, context.steps)?
         };
         let work = Work {
             shape: Arc::clone(shape),
             source,
             kept,
+            steps: context.steps,
         };
         Ok(Self {
             io: io.clone(),
@@ -192,14 +189,14 @@ impl Work {
             removed: 0,
             needs: Vec::new(),
         };
-        for _ in 0..UNIT_BATCHES {
+        for _ in 0..self.steps.unit_batches {
             if cancelled.is_set() {
                 return Err(Error::cancelled("the query was dropped"));
             }
             let finished = match &mut self.source {
                 Source::Rows(0) => return Ok(unit),
                 Source::Rows(left) => {
-                    let rows = (*left).min(BATCH_ROWS);
+                    let rows = (*left).min(self.steps.batch_rows);
                     *left -= rows;
                     self.shape.finish(&[], rows, self.kept.as_mut())?
                 }
@@ -242,22 +239,35 @@ impl Work {
 }
 
 /// Decodes the leaves of a unit; `rows` is `None` where it is not known.
-fn source(handle: &FileHandle, leaves: &[usize], unit: usize, rows: Option<u64>, keep: Option<BooleanBuffer>) -> Result<Source> {
+fn source(
+    handle: &FileHandle,
+    leaves: &[usize],
+    unit: usize,
+    rows: Option<u64>,
+    keep: Option<BooleanBuffer>,
+    steps: Steps,
+) -> Result<Source> {
     if let FileHandle::Parquet(metadata) = handle {
-        return Ok(Source::Decoder(Box::new(decoder(metadata, leaves, unit, keep)?)));
+        return Ok(Source::Decoder(Box::new(decoder(metadata, leaves, unit, keep, steps)?)));
     }
-    let decoder = handle.decoder(leaves, unit, rows, keep)?;
+    let decoder = handle.decoder(leaves, unit, rows, keep, steps)?;
     Ok(Source::Other(
         decoder.ok_or_else(|| Error::internal("no decoder for the file's format"))?,
     ))
 }
 
-fn decoder(metadata: &ArrowReaderMetadata, leaves: &[usize], row_group: usize, keep: Option<BooleanBuffer>) -> Result<ParquetPushDecoder> {
+fn decoder(
+    metadata: &ArrowReaderMetadata,
+    leaves: &[usize],
+    row_group: usize,
+    keep: Option<BooleanBuffer>,
+    steps: Steps,
+) -> Result<ParquetPushDecoder> {
     let mask = ProjectionMask::leaves(metadata.parquet_schema(), leaves.iter().copied());
     let mut builder = ParquetPushDecoderBuilder::new_with_metadata(metadata.clone())
         .with_row_groups(vec![row_group])
         .with_projection(mask)
-        .with_batch_size(BATCH_ROWS);
+        .with_batch_size(steps.batch_rows);
     if metadata.metadata().offset_index().is_some() {
         // Pages that are not selected are not fetched. Runs of rows never touch them, a mask may.
         builder = builder.with_row_selection_policy(RowSelectionPolicy::Selectors);
@@ -284,14 +294,19 @@ pub(super) async fn decode_unit(
             .map(|c| c.field.as_ref().clone().with_nullable(true))
             .collect::<Vec<_>>(),
     ));
-    let source = source(handle, &plan.leaves, unit, None, None)?;
+    let source = source(handle, &plan.leaves, unit, None, None, context.steps)?;
     let shape = Arc::new(FileShape {
         plan: plan.clone(),
         schema,
         keys: Vec::new(),
         hidden: HiddenReads::default(),
     });
-    let mut work = Work { shape, source, kept: None };
+    let mut work = Work {
+        shape,
+        source,
+        kept: None,
+        steps: context.steps,
+    };
     let mut batches = Vec::new();
     loop {
         let unit = context

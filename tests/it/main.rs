@@ -24,6 +24,7 @@ mod golden;
 mod layering;
 mod pruning;
 mod scan_counters;
+mod scan_steps;
 mod sql_gate;
 mod sql_limits;
 mod sql_listing;

@@ -16,8 +16,9 @@ use sandur::error::Result;
 use sandur::iceberg::TableLoader;
 use sandur::io::Storage;
 use sandur::runtime::DecodePool;
-use sandur::scan::ScanContext;
+use sandur::scan::{ScanContext, ScanCounters};
 use sandur::sql::{Defaults, Engine, from_datafusion};
+use sandur::table::Pruning;
 use serde_json::Value;
 
 use super::builder::TestTable;
@@ -68,14 +69,31 @@ pub fn query(table: impl Into<Target>, sql: &str) -> Result<Rows> {
 /// An engine that serves one table as `t`, for many queries.
 pub struct Reader {
     engine: Engine,
+    scan: Arc<ScanContext>,
 }
 
 impl Reader {
     /// Serves the table over the process's caches and pool.
     pub fn open(table: impl Into<Target>) -> Result<Self> {
+        Self::over(table, Arc::clone(&process().scan))
+    }
+
+    /// The same with these switches, and counters of its own.
+    pub fn pruning(table: impl Into<Target>, pruning: Pruning) -> Result<Self> {
+        let shared = &process().scan;
+        let scan = ScanContext::new(Arc::clone(&shared.caches), Arc::clone(&shared.pool)).with_pruning(pruning);
+        Self::over(table, Arc::new(scan))
+    }
+
+    fn over(table: impl Into<Target>, scan: Arc<ScanContext>) -> Result<Self> {
         let process = process();
-        let engine = process.runtime.block_on(process.engine(&table.into()))?;
-        Ok(Self { engine })
+        let engine = process.runtime.block_on(process.engine(&table.into(), &scan))?;
+        Ok(Self { engine, scan })
+    }
+
+    /// What its scans skipped and read.
+    pub fn counters(&self) -> &ScanCounters {
+        &self.scan.counters
     }
 
     /// The rows of a query.
@@ -122,7 +140,7 @@ fn process() -> &'static Process {
 }
 
 impl Process {
-    async fn engine(&self, target: &Target) -> Result<Engine> {
+    async fn engine(&self, target: &Target, scan: &Arc<ScanContext>) -> Result<Engine> {
         let table = TableConfig {
             name: "default.t".to_owned(),
             format: TableFormat::Iceberg,
@@ -136,7 +154,7 @@ impl Process {
             .catalogs
             .insert("test".to_owned(), CatalogConfig::Tables { tables: vec![table] });
         let catalogs = Catalogs::from_config(&config, &self.storage, Arc::new(self.loader.clone())).await?;
-        Engine::new(&config, Arc::new(catalogs), Arc::clone(&self.scan) as _)
+        Engine::new(&config, Arc::new(catalogs), Arc::clone(scan) as _)
     }
 }
 

@@ -26,8 +26,8 @@ use super::tail::{OrcFile, StripePlace};
 use super::types::{Node, kind};
 use super::values::{decoded_kind, decoded_type, restore};
 use crate::error::{Error, ErrorKind, Result};
+use crate::scan::Steps;
 use crate::scan::open::{Decode, Step};
-use crate::scan::reader::BATCH_ROWS;
 
 /// Largest stripe footer that is read, compressed and decompressed.
 const FOOTER_LIMIT: usize = 64 << 20;
@@ -51,6 +51,7 @@ pub(in crate::scan) struct StripeUnit {
     /// The wanted columns.
     columns: Vec<Node>,
     keep: Option<BooleanBuffer>,
+    steps: Steps,
     /// Rows of the stripe that were decoded.
     done: usize,
     parts: Vec<Bytes>,
@@ -79,13 +80,20 @@ impl fmt::Debug for StripeUnit {
 }
 
 impl StripeUnit {
-    pub(in crate::scan) fn new(file: &Arc<OrcFile>, leaves: &[usize], stripe: usize, keep: Option<BooleanBuffer>) -> Result<Self> {
+    pub(in crate::scan) fn new(
+        file: &Arc<OrcFile>,
+        leaves: &[usize],
+        stripe: usize,
+        keep: Option<BooleanBuffer>,
+        steps: Steps,
+    ) -> Result<Self> {
         let place = file.stripes.get(stripe).copied();
         Ok(Self {
             place: place.ok_or_else(|| Error::internal("orc stripe is out of range"))?,
             columns: file.project(leaves),
             file: Arc::clone(file),
             keep,
+            steps,
             done: 0,
             parts: Vec::new(),
             state: State::Start,
@@ -147,7 +155,7 @@ impl StripeUnit {
                 .iter()
                 .map(|node| Field::new(node.field.name(), decoded_type(node), true));
             let schema = Arc::new(Schema::new(fields.collect::<Fields>()));
-            Ok(NaiveStripeDecoder::new(stripe, schema, BATCH_ROWS)?)
+            Ok(NaiveStripeDecoder::new(stripe, schema, self.steps.batch_rows)?)
         })
     }
 
@@ -182,7 +190,7 @@ impl StripeUnit {
         }
         self.columns
             .iter()
-            .try_for_each(|node| check(node, self.place.rows, BATCH_ROWS as u64, &streams))
+            .try_for_each(|node| check(node, self.place.rows, self.steps.batch_rows as u64, &streams))
     }
 
     fn file_of(&self, footer: &StripeFooter, plain: Vec<u8>, slots: &[(u32, i32, Range<usize>)]) -> Result<Bytes> {

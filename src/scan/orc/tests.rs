@@ -14,6 +14,7 @@ use super::stripe::StripeUnit;
 use super::tail::{OrcFile, parse_file};
 use super::types::{columns, kind};
 use crate::error::ErrorKind;
+use crate::scan::Steps;
 use crate::scan::open::{Decode, Step};
 
 fn of(kind: i32, attributes: &[(&str, &str)]) -> Type {
@@ -166,7 +167,7 @@ fn read(
     stripe: usize,
     keep: Option<BooleanBuffer>,
 ) -> crate::error::Result<Vec<ArrayRef>> {
-    let mut unit = StripeUnit::new(file, leaves, stripe, keep)?;
+    let mut unit = StripeUnit::new(file, leaves, stripe, keep, Steps::default())?;
     let mut found = Vec::new();
     loop {
         match unit.step()? {

@@ -148,6 +148,9 @@ impl Maker {
             if self.dice.one_in(3) {
                 file = file.without_dictionary();
             }
+            if self.dice.one_in(2) {
+                file = file.bloom_filters();
+            }
             file = match self.dice.below(6) {
                 0 => file.without_metrics(),
                 1 => file.without_bounds(),

@@ -11,6 +11,7 @@ use sandur::error::ErrorKind;
 use serde_json::{Value, json};
 
 use super::{answers, ids, refuses, shows};
+use crate::differential::transforms::Transform;
 use crate::support::builder::{DataFile, PartitionSpec, Schema, TableBuilder, TestTable, Type, optional, partition, required};
 
 /// Writes a Parquet file of one optional column `field` over that of a data file.
@@ -82,22 +83,21 @@ fn int96_timestamps_are_exact_from_the_year_1_to_9999() {
 #[test]
 fn nanosecond_timestamps_keep_their_nanoseconds() {
     for (of, zone) in [(Type::TimestampNs, ""), (Type::TimestamptzNs, "Z")] {
-        for transform in ["day", "bucket[4]", "hour"] {
+        for transform in [Transform::Day, Transform::Bucket(4), Transform::Hour] {
             let schema = Schema::new([optional(1, "x", of.clone())]);
             let mut table = TableBuilder::temp(schema)
                 .format_version(3)
-                .spec(PartitionSpec::new([partition(1, "p", transform)]))
+                .spec(PartitionSpec::new([partition(1, "p", &transform.spelled())]))
                 .create();
             let rows = json!([
                 [format!("2024-02-29T23:59:59.123456789{zone}")],
                 [format!("2024-02-29T23:59:59.123456788{zone}")],
                 [format!("1969-12-31T23:59:59.999999999{zone}")],
             ]);
-            let value = match transform {
-                "day" => json!(["2024-02-29"]),
-                _ => json!([1]),
-            };
-            table.append(DataFile::named("F").partition(value).rows(rows.clone()));
+            for (at, row) in rows.as_array().unwrap().iter().enumerate() {
+                let value = transform.apply(&of, &row[0]);
+                table.append(DataFile::named(&format!("F{at}")).partition(json!([value])).rows(json!([row])));
+            }
             shows(&table, rows);
             let literal = format!("2024-02-29T23:59:59.123456789{zone}");
             answers(&table, &format!("SELECT count(*) FROM t WHERE x = '{literal}'"), json!([[1]]));
