@@ -146,30 +146,22 @@ impl Database {
             Err(e) => Err(e),
         };
         let ended = match asked {
-            Ok(Verdict::Commit(done)) => match connection.execute_batch("COMMIT") {
-                Ok(()) => Ended::Done(done),
-                Err(e) => {
+            Ok(Verdict::Commit(done)) => {
+                if let Err(e) = connection.execute_batch("COMMIT") {
                     // Ends the transaction where it is still open. That alone proves nothing: see `change`.
                     let _ = connection.execute_batch("ROLLBACK");
                     return Ended::Unknown(sql_error(e));
                 }
-            },
-            other => {
-                if connection.execute_batch("ROLLBACK").is_err() {
-                    // Closing the connection ends the transaction, and without a COMMIT that is a rollback.
-                    drop(held);
-                    return match other {
-                        Ok(Verdict::Rollback(done) | Verdict::Commit(done)) => Ended::Done(done),
-                        Err(e) => Ended::NotApplied(e),
-                    };
-                }
-                match other {
-                    Ok(Verdict::Rollback(done) | Verdict::Commit(done)) => Ended::Done(done),
-                    Err(e) => Ended::NotApplied(e),
-                }
+                *turn = Some(held);
+                return Ended::Done(done);
             }
+            Ok(Verdict::Rollback(done)) => Ended::Done(done),
+            Err(e) => Ended::NotApplied(e),
         };
-        *turn = Some(held);
+        // Where this fails, closing the connection ends the transaction, which without a COMMIT is a rollback.
+        if connection.execute_batch("ROLLBACK").is_ok() {
+            *turn = Some(held);
+        }
         ended
     }
 

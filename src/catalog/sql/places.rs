@@ -149,7 +149,7 @@ mod tests {
             format!("file://{wh}/a/t"),
             "a place outside is not taken"
         );
-        assert_eq!(new("..", "../x y", None), format!("file://{wh}/_/_/___x_y"));
+        assert_eq!(new("..", "../x y", None), format!("file://{wh}/_/_/_/___x_y"));
         assert_eq!(new("a", "größe", None), format!("{wh}/a/größe"), "no URI where it could be misread");
         std::fs::create_dir_all(dir.path().join("a/t")).unwrap();
         let other = new("a", "t", None);
