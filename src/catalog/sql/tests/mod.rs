@@ -12,7 +12,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rusqlite::Connection;
 
-use super::super::{LoadTable, WritableCatalog};
+use super::super::{LoadTable, SwapOutcome, WritableCatalog};
 use super::SqlCatalog;
 use super::database::Database;
 use crate::config::SqlCatalogConfig;
@@ -91,6 +91,6 @@ fn t() -> TableIdent {
     TableIdent::new("iceberg", "s", "t")
 }
 
-fn done(outcome: super::super::SwapOutcome) {
-    assert!(matches!(outcome, super::super::SwapOutcome::Done), "{outcome:?}");
+fn done(outcome: SwapOutcome) {
+    outcome.into_result().unwrap();
 }
