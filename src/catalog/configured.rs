@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::directory::DirectoryCatalog;
+use super::sql::SqlCatalog;
 use super::tables::TablesCatalog;
 use super::{Catalog, Catalogs, LoadTable};
 use crate::config::{CatalogConfig, Config};
@@ -22,6 +23,7 @@ impl Catalogs {
             let loader = Arc::clone(&loader);
             let built: Result<Arc<dyn Catalog>> = match catalog {
                 CatalogConfig::Directory { path } => DirectoryCatalog::new(name, path, storage, loader).await.map(|c| Arc::new(c) as _),
+                CatalogConfig::Sql(config) => SqlCatalog::new(name, config, loader).await.map(|c| Arc::new(c) as _),
                 CatalogConfig::Tables { tables } => TablesCatalog::new(name, tables, loader).map(|c| Arc::new(c) as _),
             };
             list.push(built.context("catalog", || name.clone())?);

@@ -59,6 +59,7 @@ pub(super) fn table_location(location: &str, path_map: &[(String, String)]) -> R
             root: location,
             metadata_file: None,
             path_map: mapped,
+            catalog_roots: Vec::new(),
         });
     }
     let folder = parent(&location);
@@ -67,6 +68,7 @@ pub(super) fn table_location(location: &str, path_map: &[(String, String)]) -> R
         root: root.to_owned(),
         metadata_file: Some(location.clone()),
         path_map: mapped,
+        catalog_roots: Vec::new(),
     })
 }
 

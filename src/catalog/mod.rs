@@ -10,8 +10,10 @@ mod files;
 mod loader;
 mod location;
 mod names;
+mod sql;
 mod tables;
 mod traits;
+mod writable;
 
 #[cfg(test)]
 mod tests;
@@ -20,6 +22,7 @@ pub use files::files_catalog;
 pub use loader::LoadTable;
 pub use names::match_name;
 pub use traits::*;
+pub use writable::{Pointer, SwapOutcome, WritableCatalog};
 
 /// Schema of tables that lie in no schema, and the schema of unqualified names.
 pub const DEFAULT_SCHEMA: &str = "default";

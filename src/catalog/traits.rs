@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::{DEFAULT_SCHEMA, match_name};
+use super::{DEFAULT_SCHEMA, WritableCatalog, match_name};
 use crate::error::{Error, Result, ResultExt};
 use crate::table::{Table, TableIdent};
 
@@ -43,6 +43,11 @@ pub trait Catalog: Send + Sync + Debug {
         };
         Ok(Some(TableIdent::new(self.name(), schema, table)))
     }
+
+    /// The writing side, of a catalog that can be changed.
+    fn writable(&self) -> Option<&dyn WritableCatalog> {
+        None
+    }
 }
 
 /// All configured catalogs, in order of configuration.
@@ -73,6 +78,17 @@ impl Catalogs {
         found
             .and_then(|found| self.list.iter().find(|c| c.name() == found))
             .ok_or_else(|| Error::not_found(format!("catalog \"{name}\" does not exist; SHOW CATALOGS lists what there is")))
+    }
+
+    /// The writing side of the catalog of an exact name.
+    ///
+    /// Errors: `NotFound`; `Unsupported` for a catalog that is read only by its kind.
+    pub fn writable(&self, name: &str) -> Result<&dyn WritableCatalog> {
+        self.exact(name)?.writable().ok_or_else(|| {
+            Error::unsupported(format!(
+                "catalog \"{name}\" cannot be changed: schemas and tables can be created in a catalog of type \"sql\""
+            ))
+        })
     }
 
     /// The stored spelling of a name; missing parts are the default catalog and schema `default`.

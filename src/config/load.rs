@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 
+use super::paths::sqlite_file;
 use super::section::{Origins, Section};
-use super::{CatalogConfig, Config, TableConfig, TableFormat, absolute_location};
+use super::{CatalogConfig, Config, SqlCatalogConfig, TableConfig, TableFormat, absolute_location};
 use crate::error::{Error, Result};
 
 /// Environment variables with this prefix set keys: `SANDUR__LIMITS__QUERIES` sets `limits.queries`.
@@ -206,14 +207,38 @@ fn read_catalog(config: &mut Config, name: String, mut section: Section<'_>) -> 
         "tables" => CatalogConfig::Tables {
             tables: read_tables(&mut section)?,
         },
-        known @ ("sql" | "rest") => {
-            return Err(section.error("type", &format!("= \"{known}\" is not built yet: use \"directory\" or \"tables\"")));
+        "sql" => CatalogConfig::Sql(read_sql(&mut section)?),
+        "rest" => {
+            return Err(section.error("type", "= \"rest\" is not built yet: use \"sql\", \"directory\" or \"tables\""));
         }
-        _ => return Err(section.error("type", "must be \"directory\" or \"tables\"")),
+        _ => return Err(section.error("type", "must be \"sql\", \"directory\" or \"tables\"")),
     };
     section.finish()?;
     config.catalogs.insert(name, catalog);
     Ok(())
+}
+
+fn read_sql(section: &mut Section<'_>) -> Result<SqlCatalogConfig> {
+    let unusable = |section: &Section<'_>, key: &str, e: &Error| section.error(key, &format!("is not usable: {e}"));
+    let uri = section.required_string("uri")?;
+    let file = sqlite_file(&uri).map_err(|e| unusable(section, "uri", &e))?;
+    let warehouse = section.required_string("warehouse")?;
+    let warehouse = absolute_location(&warehouse).map_err(|e| unusable(section, "warehouse", &e))?;
+    let mut allowed_locations = Vec::new();
+    for folder in section.strings("allowed_locations")?.unwrap_or_default() {
+        let folder = absolute_location(&folder).map_err(|e| unusable(section, "allowed_locations", &e))?;
+        allowed_locations.push(folder);
+    }
+    let catalog_name = section.string("catalog_name")?;
+    if catalog_name.as_ref().is_some_and(String::is_empty) {
+        return Err(section.error("catalog_name", "is empty"));
+    }
+    Ok(SqlCatalogConfig {
+        file,
+        warehouse,
+        allowed_locations,
+        catalog_name,
+    })
 }
 
 fn read_tables(section: &mut Section<'_>) -> Result<Vec<TableConfig>> {

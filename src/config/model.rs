@@ -113,6 +113,21 @@ pub enum CatalogConfig {
     Directory { path: String },
     /// Single tables by location.
     Tables { tables: Vec<TableConfig> },
+    /// Iceberg's SQL (JDBC) catalog on SQLite.
+    Sql(SqlCatalogConfig),
+}
+
+/// `type = "sql"`
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SqlCatalogConfig {
+    /// The SQLite file, absolute; created by the first server that may write it.
+    pub file: String,
+    /// The folder of the tables.
+    pub warehouse: String,
+    /// More folders that tables may lie in.
+    pub allowed_locations: Vec<String>,
+    /// What the file's rows call this catalog; `None`: as the catalog is called here.
+    pub catalog_name: Option<String>,
 }
 
 /// Format of a table given by location.

@@ -40,3 +40,34 @@ pub fn absolute_location(location: &str) -> Result<String> {
         .ok_or_else(|| Error::invalid("path is not UTF-8").with("path", location))?;
     Ok(if keep_slash { format!("{text}/") } else { text.to_owned() })
 }
+
+/// The file that the URI of a SQL catalog names: `sqlite:PATH`, or as pyiceberg writes it, where a relative path
+/// follows three slashes and an absolute one four (`sqlite:///warehouse/catalog.db`, `sqlite:////data/catalog.db`).
+///
+/// Errors: `Unsupported` for another database, `InvalidInput` for a URI without a file.
+pub(super) fn sqlite_file(uri: &str) -> Result<String> {
+    let Some(rest) = uri.strip_prefix("sqlite:") else {
+        // The URI may hold a password, so it is not shown.
+        let scheme = uri.split(':').next().unwrap_or_default();
+        let known = scheme.starts_with("postgres") || scheme == "jdbc";
+        let message = if known {
+            "only SQLite files are built yet, as `sqlite:PATH`"
+        } else {
+            "it must be `sqlite:PATH`"
+        };
+        return Err(Error::unsupported(message));
+    };
+    let path = match rest.strip_prefix("//") {
+        Some(after) => after
+            .strip_prefix('/')
+            .ok_or_else(|| Error::invalid("a file follows `sqlite:`, or `sqlite:///`"))?,
+        None => rest,
+    };
+    if path.is_empty() || path == ":memory:" || path.ends_with('/') {
+        return Err(Error::invalid("it names no file"));
+    }
+    if path.contains(['?', '\0']) || path.starts_with("file:") || path.contains("://") {
+        return Err(Error::invalid("it must be a plain path, without parameters"));
+    }
+    absolute_location(path)
+}

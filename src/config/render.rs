@@ -1,6 +1,6 @@
 //! The effective configuration as TOML, with every default spelled out.
 
-use super::{CatalogConfig, Config, TableConfig, TableFormat};
+use super::{CatalogConfig, Config, SqlCatalogConfig, TableConfig, TableFormat};
 use crate::error::{Error, Result};
 
 impl Config {
@@ -43,7 +43,25 @@ fn catalog(config: &CatalogConfig) -> toml::Value {
             let tables: Vec<toml::Value> = tables.iter().map(one_table).collect();
             table([("type", "tables".into()), ("table", tables.into())])
         }
+        CatalogConfig::Sql(config) => sql(config),
     }
+}
+
+fn sql(config: &SqlCatalogConfig) -> toml::Value {
+    let mut out = table([
+        ("type", "sql".into()),
+        ("uri", format!("sqlite:{}", config.file).into()),
+        ("warehouse", config.warehouse.clone().into()),
+    ]);
+    if let Some(fields) = out.as_table_mut() {
+        if !config.allowed_locations.is_empty() {
+            fields.insert("allowed_locations".into(), config.allowed_locations.clone().into());
+        }
+        if let Some(name) = &config.catalog_name {
+            fields.insert("catalog_name".into(), name.clone().into());
+        }
+    }
+    out
 }
 
 fn one_table(config: &TableConfig) -> toml::Value {

@@ -114,6 +114,20 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// A list of strings, none of them empty.
+    pub(super) fn strings(&mut self, key: &'static str) -> Result<Option<Vec<String>>> {
+        let items = match self.take(key) {
+            None => return Ok(None),
+            Some(toml::Value::Array(items)) => items,
+            Some(_) => return Err(self.error(key, "must be an array of strings")),
+        };
+        let texts = items.into_iter().map(|item| match item {
+            toml::Value::String(text) if !text.is_empty() => Ok(text),
+            _ => Err(self.error(key, "must be an array of strings, none of them empty")),
+        });
+        texts.collect::<Result<_>>().map(Some)
+    }
+
     pub(super) fn boolean(&mut self, key: &'static str) -> Result<Option<bool>> {
         let from_env = self.origins.is_env(&self.key(key));
         match self.take(key) {

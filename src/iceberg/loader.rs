@@ -6,12 +6,20 @@ use super::spec::TableMetadata;
 use super::table::IcebergTable;
 use crate::cache::{CacheKey, CacheKind, Caches};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::io::{FileKind, PathMap, Storage, TableIo, normalise};
+use crate::io::{FileKind, PathMap, Storage, TableIo, lies_below, normalise};
 use crate::runtime::DecodePool;
 use crate::table::{TableIdent, TableLocation};
 
 /// Largest metadata file that is read, compressed or not.
 const METADATA_LIMIT: u64 = 512 << 20;
+
+/// Properties that name folders of a table's files besides its location.
+const PATH_PROPERTIES: [&str; 4] = [
+    "write.data.path",
+    "write.metadata.path",
+    "write.folder-storage.path",
+    "write.object-storage.path",
+];
 
 /// What a table's reads go through.
 #[derive(Debug, Clone)]
@@ -53,7 +61,7 @@ impl TableLoader {
         let io = self.io(location, None)?;
         let metadata = self.metadata(&io, metadata_file).await.context("table", || ident)?;
         let identity = metadata.table_uuid.map(|uuid| uuid.to_string()).unwrap_or_default();
-        let io = self.io(location, Some(&metadata.location))?.for_table(&identity);
+        let io = self.io(location, Some(&metadata))?.for_table(&identity);
         let files = TableFiles {
             io,
             caches: Arc::clone(&self.caches),
@@ -69,16 +77,31 @@ impl TableLoader {
 
     /// Access below the table's folder. A table that lies elsewhere than its metadata says was moved
     /// or copied: unless a rule says otherwise, its recorded location means the folder it was found in.
-    fn io(&self, location: &TableLocation, recorded: Option<&str>) -> Result<TableIo> {
+    /// Where a catalog has folders of its own, recorded places below them are taken at their word.
+    fn io(&self, location: &TableLocation, metadata: Option<&TableMetadata>) -> Result<TableIo> {
         let mut rules = location.path_map.clone();
-        if let Some(recorded) = recorded.and_then(|r| normalise(r).ok()) {
+        let mut roots = vec![location.root.clone()];
+        // A table whose place is the whole warehouse would reach into every other.
+        let inside = |place: &str| {
+            let whole = |root: &String| normalise(place).is_ok_and(|p| p.trim_end_matches('/') == root);
+            lies_below(place, &location.catalog_roots) && !location.catalog_roots.iter().any(whole)
+        };
+        let recorded = metadata.and_then(|m| normalise(&m.location).ok());
+        if let Some(recorded) = recorded {
             let recorded = recorded.trim_end_matches('/');
-            // A table that claims the root of the file system gets no rule.
-            if !recorded.is_empty() && recorded != location.root && PathMap::new(rules.clone())?.apply(recorded)? == recorded {
+            let elsewhere = recorded != location.root && PathMap::new(rules.clone())?.apply(recorded)? == recorded;
+            if elsewhere && inside(recorded) {
+                roots.push(recorded.to_owned());
+            } else if elsewhere && !recorded.is_empty() {
+                // A table that claims the root of the file system gets no rule.
                 rules.push((recorded.to_owned(), location.root.clone()));
             }
         }
-        TableIo::new(Arc::clone(&self.storage), PathMap::new(rules)?, [location.root.clone()])
+        let named = metadata
+            .into_iter()
+            .flat_map(|m| PATH_PROPERTIES.map(|name| m.properties.get(name)));
+        roots.extend(named.flatten().filter(|path| inside(path)).cloned());
+        TableIo::new(Arc::clone(&self.storage), PathMap::new(rules)?, roots)
     }
 
     async fn metadata(&self, io: &TableIo, file: &str) -> Result<Arc<TableMetadata>> {

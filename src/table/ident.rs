@@ -36,6 +36,9 @@ pub struct TableLocation {
     pub metadata_file: Option<String>,
     /// (recorded prefix, real prefix)
     pub path_map: Vec<(String, String)>,
+    /// Folders of the catalog that names the table, absolute. A location that the metadata records is taken at its
+    /// word where it lies below one of them; elsewhere the table counts as moved to `root`. Empty: always moved.
+    pub catalog_roots: Vec<String>,
 }
 
 /// Which version of a table is asked for.

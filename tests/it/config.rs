@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use sandur::config::{CatalogConfig, Config, TableFormat};
+use sandur::config::{CatalogConfig, Config, SqlCatalogConfig, TableFormat};
 
 const FULL: &str = r#"
 [server]
@@ -117,7 +117,38 @@ fn errors_name_the_full_key_and_the_file() {
         ),
         ("[catalog.'a b']\ntype = 'directory'", "`catalog.\"a b\".path`", "missing"),
         ("[catalog.a]\npath = 'x'", "`catalog.a.type`", "missing"),
-        ("[catalog.a]\ntype = 'hive'", "`catalog.a.type`", "\"directory\" or \"tables\""),
+        (
+            "[catalog.a]\ntype = 'hive'",
+            "`catalog.a.type`",
+            "\"sql\", \"directory\" or \"tables\"",
+        ),
+        ("[catalog.a]\ntype = 'sql'\nuri = 'sqlite:x'", "`catalog.a.warehouse`", "missing"),
+        ("[catalog.a]\ntype = 'sql'\nwarehouse = 'w'", "`catalog.a.uri`", "missing"),
+        (
+            "[catalog.a]\ntype = 'sql'\nwarehouse = 'w'\nuri = 'sqlite:x'\npath = 'p'",
+            "`catalog.a.path`",
+            "unknown key",
+        ),
+        (
+            "[catalog.a]\ntype = 'sql'\nwarehouse = 'w'\nuri = 'postgresql://u:secret@h/d'",
+            "`catalog.a.uri`",
+            "only SQLite files are built yet",
+        ),
+        (
+            "[catalog.a]\ntype = 'sql'\nwarehouse = 'w'\nuri = 'sqlite::memory:'",
+            "`catalog.a.uri`",
+            "no file",
+        ),
+        (
+            "[catalog.a]\ntype = 'sql'\nwarehouse = 'w'\nuri = 'sqlite://x/y.db'",
+            "`catalog.a.uri`",
+            "`sqlite:///`",
+        ),
+        (
+            "[catalog.a]\ntype = 'sql'\nwarehouse = 'w'\nuri = 'sqlite:x'\nallowed_locations = 'x'",
+            "`catalog.a.allowed_locations`",
+            "array of strings",
+        ),
         ("catalog.a = 1", "`catalog.a`", "must be a table"),
         (
             "[catalog.a]\ntype = 'tables'\ntable = [1]",
@@ -144,6 +175,42 @@ fn errors_name_the_full_key_and_the_file() {
 }
 
 #[test]
+fn a_sql_catalog_has_a_file_and_a_warehouse() {
+    let here = std::env::current_dir().unwrap();
+    let at = |path: &str| format!("{}/{path}", here.display());
+    let read = |text: &str| {
+        let config = parse(&format!("[catalog.a]\ntype = 'sql'\n{text}")).unwrap();
+        // what is printed gives the same again
+        let again = parse(&config.to_toml().unwrap()).unwrap();
+        match (&config.catalogs["a"], &again.catalogs["a"]) {
+            (CatalogConfig::Sql(config), CatalogConfig::Sql(again)) if config == again => config.clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let plain = |file: &str| SqlCatalogConfig {
+        file: file.to_owned(),
+        warehouse: at("wh"),
+        allowed_locations: Vec::new(),
+        catalog_name: None,
+    };
+    for (uri, file) in [
+        ("sqlite:wh/catalog.db", at("wh/catalog.db")),
+        ("sqlite:/data/catalog.db", "/data/catalog.db".to_owned()),
+        ("sqlite:///wh/catalog.db", at("wh/catalog.db")),
+        ("sqlite:////data/catalog.db", "/data/catalog.db".to_owned()),
+    ] {
+        assert_eq!(read(&format!("uri = '{uri}'\nwarehouse = 'wh'")), plain(&file), "{uri}");
+    }
+    let full = "uri = 'sqlite:/c.db'\nwarehouse = 'wh'\nallowed_locations = ['/more', 'x']\ncatalog_name = 'default'";
+    let expected = SqlCatalogConfig {
+        allowed_locations: vec!["/more".to_owned(), at("x")],
+        catalog_name: Some("default".to_owned()),
+        ..plain("/c.db")
+    };
+    assert_eq!(read(full), expected);
+}
+
+#[test]
 fn planned_keys_are_refused_as_not_built() {
     for (text, key) in [
         ("[server]\nadvertise = 'grpc://h:1'", "`server.advertise`"),
@@ -155,7 +222,6 @@ fn planned_keys_are_refused_as_not_built() {
         ("[audit]\nfile = 'f'", "`audit`"),
         ("[storage.'s3://bucket']\nregion = 'r'", "`storage`"),
         ("[limits]\nstatement_timeout = '10m'", "`limits.statement_timeout`"),
-        ("[catalog.a]\ntype = 'sql'\nuri = 'sqlite:x'", "`catalog.a.type`"),
         ("[catalog.a]\ntype = 'rest'\nuri = 'https://x'", "`catalog.a.type`"),
     ] {
         let error = parse(text).unwrap_err().to_string();

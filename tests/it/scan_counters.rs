@@ -48,6 +48,7 @@ impl Reader {
             root: table.dir().to_str().unwrap().to_owned(),
             metadata_file: None,
             path_map: table.path_map(),
+            ..TableLocation::default()
         };
         let loaded = loader.newest(&TableIdent::new("c", "s", "t"), &location).await.unwrap();
         let snapshot = loaded.snapshot(&AsOf::Latest).await.unwrap();

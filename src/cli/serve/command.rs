@@ -14,7 +14,8 @@ use super::super::run::Failure;
 use super::super::wiring::{self, Parts};
 use super::greeting::client_lines;
 use super::sample::{self, Laid};
-use super::setup::{Setup, Warehouse, add_locations, setup};
+use super::setup::{ICEBERG, Setup, Warehouse, add_locations, setup};
+use crate::catalog::Catalogs;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::runtime::Runtimes;
@@ -37,10 +38,14 @@ async fn run(args: ServeArgs, setup: Setup) -> Result<(), Failure> {
     let Setup { mut config, warehouse } = setup;
     let parts = Parts::new(&config)?;
     add_locations(&mut config, &args.locations, &parts.storage).await?;
-    if let Some(warehouse) = warehouse {
-        prepare(&warehouse, args.sample)?;
+    if let Some(warehouse) = &warehouse {
+        prepare(warehouse, args.sample)?;
     }
     let catalogs = Arc::new(parts.catalogs(&config).await?);
+    claim(&catalogs).await;
+    if let Some(warehouse) = warehouse.filter(|_| args.sample) {
+        sample::register(catalogs.writable(ICEBERG)?, ICEBERG, Path::new(&warehouse.iceberg)).await?;
+    }
     let engine = Arc::new(parts.engine(&config, catalogs)?);
     let listener = bind(&config).await?;
     let address = listener
@@ -85,6 +90,16 @@ async fn bind(config: &Config) -> Result<TcpListener> {
             .with("listen", listen)
             .with_source(e)
     })
+}
+
+/// Makes this server the writer of the catalogs that can be changed. One that another server writes is still read.
+async fn claim(catalogs: &Catalogs) {
+    for catalog in catalogs.iter() {
+        let Some(writable) = catalog.writable() else { continue };
+        if let Err(error) = writable.claim().await {
+            tracing::warn!(catalog = catalog.name(), %error, "catalog is served for reading only");
+        }
+    }
 }
 
 /// Makes the warehouse's folders, and lays the sample tables where they are wanted.

@@ -1,18 +1,20 @@
-//! Sample tables, carried inside the binary and laid into the warehouse.
+//! Sample tables, carried inside the binary, laid into the warehouse and named in its catalog.
 //!
 //! A table is laid as a whole when its folder is not there; a folder that is there is never
 //! touched, whatever is in it, so a table that was written to since stays as it is.
 //! `sample/README.md` says what the tables hold and where they come from.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
 use futures::{FutureExt, TryStreamExt};
 
-use crate::error::{Error, Result};
+use crate::catalog::WritableCatalog;
+use crate::error::{Error, ErrorKind, Result};
 use crate::sql::{Defaults, Engine, from_datafusion};
-use crate::table::{AsOf, ScanRequest};
+use crate::table::{AsOf, ScanRequest, TableIdent};
 
 /// The schema of the sample tables, a folder of the warehouse's catalog `iceberg`.
 pub(super) const SCHEMA: &str = "sample";
@@ -134,6 +136,47 @@ fn write_files(table: &SampleTable, folder: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Gives the laid tables their names in the catalog of the warehouse `root`. A name that is taken is left as it is.
+///
+/// Errors: those of the catalog; none when a table is listed already, by whichever server.
+pub(super) async fn register(catalog: &dyn WritableCatalog, name: &str, root: &Path) -> Result<()> {
+    let schema = root.join(SCHEMA);
+    for table in TABLES {
+        let ident = TableIdent::new(name, SCHEMA, table.name);
+        if catalog.pointer(&ident).await?.is_some() {
+            continue;
+        }
+        match catalog.create_namespace(SCHEMA, &BTreeMap::new()).await {
+            Ok(()) => {}
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(e),
+        }
+        let metadata = newest_metadata(&schema.join(table.name))?;
+        catalog.create_table(&ident, &metadata).await.into_result()?;
+        tracing::info!(table = %ident, "sample table registered");
+    }
+    Ok(())
+}
+
+/// The metadata file of the highest version in a sample table's folder.
+fn newest_metadata(folder: &Path) -> Result<String> {
+    let failed = || Error::not_found("the sample table has no metadata").with("folder", folder.display());
+    let metadata = folder.join("metadata");
+    let entries = std::fs::read_dir(&metadata).map_err(|e| failed().with_source(e))?;
+    let newest = entries
+        .filter_map(|entry| {
+            let name = entry.ok()?.file_name().into_string().ok()?;
+            let version = name.strip_prefix('v')?.strip_suffix(".metadata.json")?.parse::<u64>().ok()?;
+            Some((version, name))
+        })
+        .max();
+    let (_, name) = newest.ok_or_else(failed)?;
+    let path = metadata.join(name);
+    path.to_str()
+        .map(str::to_owned)
+        .ok_or_else(|| Error::unsupported("path is not UTF-8").with("folder", folder.display()))
+}
+
 /// Live rows, counted by a query, and deleted rows: those that the data files hold beyond them.
 pub(super) async fn count(engine: &Engine, table: &SampleTable) -> Result<(u64, u64)> {
     let ident = engine.catalogs().find_table(Some("iceberg"), Some(SCHEMA), table.name).await?;
@@ -166,7 +209,6 @@ pub(super) async fn count(engine: &Engine, table: &SampleTable) -> Result<(u64, 
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
     use std::path::PathBuf;
 
     use super::*;

@@ -7,17 +7,22 @@ use std::sync::Arc;
 use super::super::args::ServeArgs;
 use super::super::run::Failure;
 use crate::catalog::files_catalog;
-use crate::config::{CatalogConfig, Config, absolute_location};
+use crate::config::{CatalogConfig, Config, SqlCatalogConfig, absolute_location};
 use crate::error::{Error, Result};
 use crate::io::Storage;
 
 /// The warehouse that is used when no other is named.
 const DEFAULT_WAREHOUSE: &str = "warehouse";
 
+/// The catalog of the embedded warehouse that holds Iceberg tables, and what pyiceberg and Spark must call it.
+pub(super) const ICEBERG: &str = "iceberg";
+
 /// The folders of the embedded warehouse.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Warehouse {
-    /// Catalog `iceberg`.
+    /// The SQLite file of catalog `iceberg`.
+    pub(super) database: String,
+    /// The tables of catalog `iceberg`.
     pub(super) iceberg: String,
     /// Catalog `delta`.
     pub(super) delta: String,
@@ -34,6 +39,7 @@ impl Warehouse {
         }
         let root = root.trim_end_matches('/');
         Ok(Self {
+            database: format!("{root}/catalog.db"),
             iceberg: format!("{root}/iceberg"),
             delta: format!("{root}/delta"),
         })
@@ -41,7 +47,14 @@ impl Warehouse {
 
     /// The warehouse's catalogs by name.
     fn catalogs(&self) -> [(&'static str, CatalogConfig); 2] {
-        [("iceberg", &self.iceberg), ("delta", &self.delta)].map(|(name, path)| (name, CatalogConfig::Directory { path: path.clone() }))
+        let iceberg = SqlCatalogConfig {
+            file: self.database.clone(),
+            warehouse: self.iceberg.clone(),
+            allowed_locations: Vec::new(),
+            catalog_name: None,
+        };
+        let delta = CatalogConfig::Directory { path: self.delta.clone() };
+        [(ICEBERG, CatalogConfig::Sql(iceberg)), ("delta", delta)]
     }
 }
 
@@ -146,6 +159,7 @@ mod tests {
         let setup = run(&[], "").unwrap();
         assert_eq!(names(&setup), ["delta", "iceberg"]);
         let folders = setup.warehouse.unwrap();
+        assert_eq!(folders.database, format!("{}/warehouse/catalog.db", here.display()));
         assert_eq!(folders.iceberg, format!("{}/warehouse/iceberg", here.display()));
         assert_eq!(folders.delta, format!("{}/warehouse/delta", here.display()));
         assert_eq!(names(&run(&[], OWN).unwrap()), ["mine"]);

@@ -87,7 +87,7 @@ async fn load_location(location: &str, parts: &Parts) -> Result<Arc<dyn Table>> 
     let locations = [location.to_owned()];
     let files = match files_catalog(&parts.storage, &locations).await {
         Ok(files @ CatalogConfig::Tables { .. }) => files,
-        Ok(CatalogConfig::Directory { .. }) => {
+        Ok(CatalogConfig::Directory { .. } | CatalogConfig::Sql(_)) => {
             return Err(Error::invalid("this is a folder of tables: name one of them").with("location", location));
         }
         Err(e) if e.kind() == ErrorKind::NotFound => return Err(no_table()),
