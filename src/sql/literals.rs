@@ -2,7 +2,8 @@
 //!
 //! - A number with a fraction is a double, as in DataFusion; one with more digits than a double
 //!   holds becomes a decimal, so that it equals the decimal that was stored. Compared with a
-//!   double it is a double after all: a double cast to a decimal would lose values.
+//!   double it is a double after all: a double cast to a decimal would lose values. Compared with a
+//!   decimal every number is the decimal that was written: `d = 0.1` is not about the double next to it.
 //! - `TIMESTAMP '..'` with digits below the microsecond counts nanoseconds, which the type of that
 //!   name does not.
 //! - Text compared with a `uuid` column is read as a UUID: a uuid travels as 16 bytes, which the
@@ -17,10 +18,11 @@ use datafusion::logical_expr::{Between, BinaryExpr, Expr, ExprSchemable, Logical
 use datafusion::sql::sqlparser::ast;
 use uuid::Uuid;
 
+use super::exact::exact;
 use crate::error::Error;
 
-/// Digits that every double keeps, and one or two that most do.
-const DOUBLE_DIGITS: usize = 17;
+/// Digits that every double keeps.
+const DOUBLE_DIGITS: usize = 15;
 /// Digits of the widest decimal.
 const DECIMAL_DIGITS: usize = 38;
 /// The extension name that marks a uuid column.
@@ -95,7 +97,9 @@ pub(super) fn fit_literals(plan: LogicalPlan) -> DfResult<LogicalPlan> {
         if node.inputs().is_empty() {
             schema.merge(node.schema());
         }
-        node.map_expressions(|expr| expr.transform_up(|e| rewrite(e, &schema)))
+        node.map_expressions(|expr| {
+            expr.transform_up(|e| rewrite(e, &schema)?.transform_data(|e| Ok(Transformed::yes(exact(e, &schema)?))))
+        })
     })?;
     Ok(rewritten.data)
 }
@@ -137,8 +141,21 @@ fn is_comparison(op: Operator) -> bool {
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
 }
 
+fn is_literal(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(..) => true,
+        Expr::Negative(inner) => is_literal(inner),
+        Expr::Cast(cast) => is_literal(&cast.expr),
+        _ => false,
+    }
+}
+
 /// What is done to the literals that `expr` is compared with.
 fn fit(expr: &Expr, schema: &DFSchema) -> Option<fn(Expr) -> DfResult<Expr>> {
+    // Of two literals neither is the other's measure.
+    if is_literal(expr) {
+        return None;
+    }
     if let Expr::Column(column) = expr
         && let Ok((_, field)) = schema.qualified_field_from_column(column)
         && field.metadata().get(EXTENSION.0).is_some_and(|name| name == EXTENSION.1)
@@ -147,6 +164,7 @@ fn fit(expr: &Expr, schema: &DFSchema) -> Option<fn(Expr) -> DfResult<Expr>> {
     }
     match expr.get_type(schema) {
         Ok(DataType::Float32 | DataType::Float64) => Some(double_literal),
+        Ok(DataType::Decimal128(..) | DataType::Decimal256(..)) => Some(decimal_literal),
         _ => None,
     }
 }
@@ -159,6 +177,29 @@ fn uuid_literal(expr: Expr) -> DfResult<Expr> {
         .map_err(|e| DataFusionError::External(Box::new(Error::invalid(format!("'{text}' is not a uuid")).with_source(e))))?;
     let bytes = ScalarValue::FixedSizeBinary(16, Some(uuid.as_bytes().to_vec()));
     Ok(Expr::Literal(bytes, None))
+}
+
+/// A double as the decimal that was written: its shortest digits, since it was written with no
+/// more than a double keeps.
+fn decimal_literal(expr: Expr) -> DfResult<Expr> {
+    let number = match &expr {
+        Expr::Literal(ScalarValue::Float64(Some(number)), _) => *number,
+        Expr::Negative(inner) => match inner.as_ref() {
+            Expr::Literal(ScalarValue::Float64(Some(number)), _) => -*number,
+            _ => return Ok(expr),
+        },
+        _ => return Ok(expr),
+    };
+    let text = number.to_string();
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let precision = whole.trim_start_matches(['-', '0']).len() + fraction.len();
+    let unscaled = format!("{whole}{fraction}").parse::<i128>();
+    match (unscaled, u8::try_from(precision.max(1)), i8::try_from(fraction.len())) {
+        (Ok(unscaled), Ok(precision), Ok(scale)) if usize::from(precision) <= DECIMAL_DIGITS => {
+            Ok(Expr::Literal(ScalarValue::Decimal128(Some(unscaled), precision, scale), None))
+        }
+        _ => Ok(expr),
+    }
 }
 
 /// A decimal that [`make_exact`] made, as a double again.

@@ -8,6 +8,7 @@ mod bounded;
 mod dialect;
 mod engine;
 mod errors;
+mod exact;
 mod functions;
 mod gate;
 mod hidden;

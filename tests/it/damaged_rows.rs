@@ -49,6 +49,7 @@ async fn read(table: &TestTable, pool: &Arc<DecodePool>) -> Result<Vec<String>, 
         root: table.dir().to_str().unwrap().to_owned(),
         metadata_file: None,
         path_map: table.path_map(),
+        ..TableLocation::default()
     };
     let loaded = loader.newest(&TableIdent::new("c", "s", "t"), &location).await?;
     let snapshot = loaded.snapshot(&AsOf::Latest).await?;

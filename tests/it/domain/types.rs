@@ -298,3 +298,61 @@ fn a_required_field_in_a_struct_without_value_and_default_is_refused() {
     table.evolve(|s| s.add_to("s", required(4, "c", Type::String)));
     refuses(&table, ErrorKind::Corrupt, &["F.parquet", "c"]);
 }
+
+/// B085: a cast to fewer digits rounds, so many values are equal to one; it must not be taken off.
+#[test]
+fn a_cast_that_narrows_is_compared_as_it_was_written() {
+    let schema = Schema::new([
+        optional(1, "d", Type::Decimal(20, 4)),
+        optional(2, "n", Type::TimestampNs),
+        optional(3, "u", Type::Timestamp),
+        optional(4, "m", Type::Decimal(7, 2)),
+        optional(5, "f", Type::Double),
+    ]);
+    let mut table = TableBuilder::temp(schema).format_version(3).create();
+    table.append(DataFile::named("F").rows(json!([
+        [
+            "1.2345",
+            "2024-02-29T12:00:00.123456789",
+            "2024-02-29T12:00:00.123456",
+            "99999.99",
+            1.1
+        ],
+        ["1.2399", "2024-02-29T12:00:00.123456001", "2024-02-29T12:00:00.123457", "0.01", 1.5],
+        ["1.25", "2024-02-29T12:00:00.123457000", "2024-02-29T12:00:01.000000", null, 2.5],
+    ])));
+    for (predicate, count) in [
+        ("CAST(d AS DECIMAL(20, 2)) = 1.23", 1),
+        ("CAST(d AS DECIMAL(20, 2)) = 1.24", 1),
+        ("CAST(d AS DECIMAL(20, 2)) IN (1.23, 1.24)", 2),
+        ("CAST(d AS DECIMAL(20, 2)) BETWEEN 1.23 AND 1.24", 2),
+        ("CAST(d AS DECIMAL(20, 2)) <> 1.23", 2),
+        ("CAST(d AS DECIMAL(20, 2)) > 1.23", 2),
+        ("CAST(d AS BIGINT) = 1", 3),
+        ("CAST(n AS TIMESTAMP) = TIMESTAMP '2024-02-29 12:00:00.123456'", 2),
+        ("CAST(n AS TIMESTAMP) > TIMESTAMP '2024-02-29 12:00:00.123456'", 1),
+        ("CAST(u AS DATE) = DATE '2024-02-29'", 3),
+        ("CAST(n AS DATE) = DATE '2024-02-29'", 3),
+        ("CAST(f AS BIGINT) = 1", 2),
+        ("CAST(f AS INT) = 2", 1),
+        ("u < TIMESTAMP '2024-02-29 12:00:00.123456789'", 1),
+        ("u <= TIMESTAMP '2024-02-29 12:00:00.123456789'", 1),
+        ("u > TIMESTAMP '2024-02-29 12:00:00.123456789'", 2),
+        ("u >= TIMESTAMP '2024-02-29 12:00:00.123456789'", 2),
+        ("TIMESTAMP '2024-02-29 12:00:00.123456789' > u", 1),
+        ("u = TIMESTAMP '2024-02-29 12:00:00.123456789'", 0),
+        ("u <> TIMESTAMP '2024-02-29 12:00:00.123456789'", 3),
+        (
+            "u IN (TIMESTAMP '2024-02-29 12:00:00.123456789', TIMESTAMP '2024-02-29 12:00:01')",
+            1,
+        ),
+        (
+            "u BETWEEN TIMESTAMP '2024-02-29 12:00:00.123456001' AND TIMESTAMP '2024-02-29 12:00:00.123457001'",
+            1,
+        ),
+        ("m = 99999.99", 1),
+        ("m < 99999.995", 2),
+    ] {
+        answers(&table, &format!("SELECT count(*) FROM t WHERE {predicate}"), json!([[count]]));
+    }
+}

@@ -46,6 +46,7 @@ async fn ask(table: &TestTable, at: &AsOf, sql: &str, pruning: Pruning, zone: Op
         root: table.dir().to_str().unwrap().to_owned(),
         metadata_file: None,
         path_map: table.path_map(),
+        ..TableLocation::default()
     };
     let loaded = loader.newest(&TableIdent::new("c", "s", "t"), &location).await.unwrap();
     let snapshot = loaded.snapshot(at).await.unwrap();
