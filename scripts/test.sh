@@ -38,7 +38,7 @@ not_run() { printf '%s\n' "$*" >>"$SANDUR_NOT_RUN"; }
 rust_tests() {
   local log=$work/cargo-test.log status=0
   # A hang fails instead of blocking the run.
-  timeout --kill-after=1m 25m cargo test --locked --no-fail-fast 2>&1 | tee "$log" || status=$?
+  timeout --kill-after=1m 25m cargo test --locked --features testing --no-fail-fast 2>&1 | tee "$log" || status=$?
   sed -n 's/^test \(.*\) \.\.\. ignored\(.*\)$/Rust test \1 is marked to be ignored\2/p' "$log" >>"$SANDUR_NOT_RUN"
   return "$status"
 }
@@ -73,9 +73,10 @@ else
   outside+=("advisories: cargo-deny is not on PATH (docs/adr/0001-dependency-checks.md)")
 fi
 # Build the tests, never the binary alone: that gives target/debug/sandur too, and every dependency is then
-# compiled once, with the features that the tests need.
-step "clippy" cargo clippy --locked --all-targets -- -D warnings || true
-if step "build" cargo test --locked --no-run; then
+# compiled once, with the features that the tests need. The feature `testing` adds what only tests switch on:
+# pruning that errs on purpose, to see that the tests notice.
+step "clippy" cargo clippy --locked --features testing --all-targets -- -D warnings || true
+if step "build" cargo test --locked --features testing --no-run; then
   step "Rust tests" rust_tests || true
   if [ -n "$python" ]; then
     step "client tests" client_tests || true

@@ -171,7 +171,8 @@ impl<'a> DeleteIndexBuilder<'a> {
         for (scope, sets) in std::mem::take(&mut self.equality) {
             for (ids, files) in sets {
                 let newest = files.iter().map(|f| f.sequence_number).max().unwrap_or(i64::MIN);
-                let keys = ids.iter().map(|id| self.key(*id)).collect::<Result<Vec<_>>>()?;
+                let key = |id: &i32| self.key(*id).context("file", || files.first().map_or("", |f| &f.location));
+                let keys = ids.iter().map(key).collect::<Result<Vec<_>>>()?;
                 let equality = Equality {
                     set: Arc::new(EqualityDeleteSet { keys, files }),
                     newest,

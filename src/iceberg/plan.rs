@@ -38,12 +38,20 @@ pub(super) async fn plan_scan(
     let names = file_names(mapping.as_ref());
     let list = manifest_list(files, snapshot).await?;
     let mut pruner = Pruner::new(request, columns, metadata);
+    let list_name = match &snapshot.manifests {
+        SnapshotManifests::List(location) => location.as_str(),
+        SnapshotManifests::Inline(_) => "none",
+    };
     let reads: Vec<_> = list
         .iter()
         .filter(|entry| entry.may_have_live_files() && pruner.wants_manifest(entry))
         .map(|entry| manifest(files, metadata, entry.clone()))
         .collect();
-    let manifests: Vec<Arc<Manifest>> = futures::stream::iter(reads).buffered(CONCURRENT_MANIFESTS).try_collect().await?;
+    let manifests: Vec<Arc<Manifest>> = futures::stream::iter(reads)
+        .buffered(CONCURRENT_MANIFESTS)
+        .try_collect()
+        .await
+        .context("manifest list", || list_name)?;
 
     let mut deletes = DeleteIndexBuilder::new(&files.io, metadata, &names);
     for manifest in manifests.iter().filter(|m| m.content() == ManifestContent::Deletes) {

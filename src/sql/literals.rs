@@ -14,6 +14,7 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, DataFusionError, Result as DfResult, ScalarValue};
 use datafusion::logical_expr::expr::InList;
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{Between, BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator};
 use datafusion::sql::sqlparser::ast;
 use uuid::Uuid;
@@ -85,6 +86,22 @@ fn widen_number(expr: &mut ast::Expr) {
         array: false,
         format: None,
     };
+}
+
+/// Fits literals as soon as a comparison is planned, where the engine types what it is part of (`NOT ..`).
+#[derive(Debug)]
+pub(super) struct ComparedLiterals;
+
+impl ExprPlanner for ComparedLiterals {
+    fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> DfResult<PlannerResult<RawBinaryExpr>> {
+        let RawBinaryExpr { op, left, right } = expr;
+        let (left, right) = match (fit(&right, schema), fit(&left, schema)) {
+            (Some(fit), _) if is_literal(&left) => (fit(left)?, right),
+            (_, Some(fit)) if is_literal(&right) => (left, fit(right)?),
+            _ => (left, right),
+        };
+        Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }))
+    }
 }
 
 /// Rewrites the literals that are compared with uuid and floating-point expressions.

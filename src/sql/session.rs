@@ -15,6 +15,7 @@ use datafusion::execution::{SessionStateDefaults, config::SessionConfig};
 use super::bounded::bounded;
 use super::errors::from_datafusion;
 use super::functions::WITHDRAWN;
+use super::literals::ComparedLiterals;
 use super::types::ZONE;
 use super::variant_get::variant_get;
 use crate::error::Result;
@@ -30,6 +31,8 @@ pub(super) fn base_state(memory: u64, cores: usize) -> Result<SessionState> {
     functions.retain(|f| !WITHDRAWN.contains(&f.name()));
     functions.push(variant_get());
     let functions = functions.into_iter().map(bounded).collect();
+    let mut planners = SessionStateDefaults::default_expr_planners();
+    planners.insert(0, Arc::new(ComparedLiterals));
     let state = SessionStateBuilder::new()
         .with_config(config(cores))
         .with_runtime_env(runtime_env(memory)?)
@@ -38,7 +41,7 @@ pub(super) fn base_state(memory: u64, cores: usize) -> Result<SessionState> {
         .with_aggregate_functions(SessionStateDefaults::default_aggregate_functions())
         .with_window_functions(SessionStateDefaults::default_window_functions())
         .with_table_function_list(SessionStateDefaults::default_table_functions())
-        .with_expr_planners(SessionStateDefaults::default_expr_planners())
+        .with_expr_planners(planners)
         .build();
     Ok(state)
 }

@@ -100,12 +100,14 @@ def refs(case):
 def snapshot_rows(case):
     """What the metadata table `snapshots` must hold, as {id: {column: value}}; a key that is absent is not given."""
     out = {}
+    # An id is a long: one beyond its range is shown as the long of the same bits.
+    long = lambda text: str(int(text) - (1 << 64)) if int(text) >= 1 << 63 else text
     for entry in case.doc.get("snapshots", []):
         row = {"committed_ms": entry["timestamp_ms"], "operation": entry["operation"], "summary": {}}
         if "parent_snapshot_id" in entry:
-            row["parent_id"] = entry["parent_snapshot_id"]
+            row["parent_id"] = entry["parent_snapshot_id"] and long(entry["parent_snapshot_id"])
         for key in ("total_records", "total_position_deletes", "total_equality_deletes"):
             if entry.get(key) is not None:
                 row["summary"][key.replace("_", "-")] = entry[key]
-        out[entry["snapshot_id"]] = row
+        out[long(entry["snapshot_id"])] = row
     return out

@@ -174,7 +174,11 @@ def test_row_lineage(case, connection, record):
     record(ANSWERED, "row lineage")
 
 
-@pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
+# A table without a list was not asked for one by any engine.
+LISTED = [case for case in ALL if "snapshots" in case.doc or case.doc.get("current_snapshot_id") in (None, -1, "-1")]
+
+
+@pytest.mark.parametrize("case", LISTED, ids=lambda case: case.name)
 def test_list_of_snapshots(case, connection, record):
     rows = canonical_rows(
         connection,

@@ -1,6 +1,7 @@
 //! The rows of a table are the same however finely it is scanned and by how many threads (B009).
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use datafusion::prelude::{SessionConfig, SessionContext};
@@ -20,14 +21,19 @@ use crate::support::read::Target;
 /// All rows as sorted lines, scanned in steps of `steps` by `threads` threads.
 async fn scan(case: &Case, threads: usize, steps: Steps) -> Result<Vec<String>> {
     let target = Target::from(case);
+    let real = |path: &Path| std::fs::canonicalize(path).unwrap().to_str().unwrap().to_owned();
     let caches = Arc::new(Caches::new(32 << 20, 32 << 20));
     let pool = Arc::new(DecodePool::new(threads)?);
     let context = ScanContext::new(Arc::clone(&caches), Arc::clone(&pool)).with_steps(steps);
     let loader = TableLoader::new(Arc::new(Storage::default()), caches, pool);
     let location = TableLocation {
-        root: case.table_dir().to_str().unwrap().to_owned(),
-        metadata_file: case.metadata_file().map(|file| file.to_str().unwrap().to_owned()),
-        path_map: target.path_map,
+        root: real(&case.table_dir()),
+        metadata_file: case.metadata_file().map(|file| real(&file)),
+        path_map: target
+            .path_map
+            .into_iter()
+            .map(|(from, to)| (from, real(Path::new(&to)) + "/"))
+            .collect(),
         ..TableLocation::default()
     };
     let table = loader.newest(&TableIdent::new("c", "s", "t"), &location).await?;

@@ -24,7 +24,11 @@ pub struct SourceTypes(HashMap<i32, Source>);
 impl SourceTypes {
     /// The columns among `ids` that are primitive and can be compared. `columns` are those that
     /// the snapshot is read with.
+    ///
+    /// A column that the table's name mapping leaves out is none of them: in a file without field
+    /// ids it is null, whatever the file's metrics and partition say of its id.
     pub fn new(ids: &[i32], columns: &[Arc<Column>], metadata: &TableMetadata) -> Self {
+        let has_mapping = !matches!(metadata.name_mapping(), Ok(None));
         let known = ids.iter().filter_map(|id| {
             let mut ever: Vec<PrimitiveType> = Vec::new();
             for field in metadata.schemas.iter().filter_map(|schema| schema.field_by_id(*id)) {
@@ -35,7 +39,7 @@ impl SourceTypes {
                     ever.push(primitive.clone());
                 }
             }
-            let data_type = find(columns, *id)?;
+            let data_type = find(columns, *id, has_mapping)?;
             let read_as = ever.iter().find(|p| arrow_of(p).as_ref() == Some(data_type))?.clone();
             Some((*id, Source { read_as, ever }))
         });
@@ -57,10 +61,11 @@ impl SourceTypes {
 }
 
 /// The arrow type of a column at any depth of structs.
-fn find(columns: &[Arc<Column>], id: i32) -> Option<&DataType> {
-    columns.iter().find_map(|column| match column.field.data_type() {
+fn find(columns: &[Arc<Column>], id: i32, has_mapping: bool) -> Option<&DataType> {
+    let mut mapped = columns.iter().filter(|column| !(has_mapping && column.names.is_empty()));
+    mapped.find_map(|column| match column.field.data_type() {
         _ if column.id == id => Some(column.field.data_type()),
-        DataType::Struct(_) => find(&column.children, id),
+        DataType::Struct(_) => find(&column.children, id, has_mapping),
         _ => None,
     })
 }

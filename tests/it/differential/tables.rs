@@ -148,7 +148,7 @@ impl Maker {
             if self.dice.one_in(3) {
                 file = file.without_dictionary();
             }
-            if self.dice.one_in(2) {
+            if !self.dice.one_in(5) {
                 file = file.bloom_filters();
             }
             file = match self.dice.below(6) {
@@ -261,10 +261,10 @@ impl Maker {
                 self.next_field += 1;
                 let id = self.next_field;
                 let of = self.dice.pick(&[Type::Int, Type::String, Type::Date, Type::Double]).clone();
-                let mut added = optional(id, &format!("c{id}"), of.clone());
+                let mut added = optional(id, &format!("c{id}"), of);
                 if self.version == 3 && self.dice.one_in(2) {
                     let place = self.dice.between(0, 99);
-                    added = added.default_value(values::value(&mut self.dice, &Type::Int, place)).clone();
+                    added = added.default_value(values::value(&mut self.dice, &Type::Int, place));
                     added.field_type = Type::Int;
                 }
                 self.table.evolve(|s| s.add(added));

@@ -13,11 +13,14 @@ use arrow::array::{
     StructArray, make_array,
 };
 use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
-use arrow::datatypes::{DataType, Field, FieldRef, Fields};
+use arrow::datatypes::{DataType, Field, FieldRef, Fields, TimeUnit};
 
 use super::super::{AvroSchema, Cursor, Kind, NodeId, Presence};
 use super::fields::{leaf_count, map_entry};
 use crate::error::{Error, ErrorKind, Result};
+
+/// A time of day is less.
+const MICROS_OF_DAY: i64 = 86_400_000_000;
 
 /// Bytes at which a batch ends early.
 const BATCH_BYTES: usize = 32 << 20;
@@ -338,7 +341,11 @@ impl Slot {
                 built.add(4)
             }
             Values::Long(values) => {
-                values.push(cursor.long()?);
+                let value = cursor.long()?;
+                if self.data_type == DataType::Time64(TimeUnit::Microsecond) && !(0..MICROS_OF_DAY).contains(&value) {
+                    return Err(Error::corrupt(format!("time of day of {value} microseconds")));
+                }
+                values.push(value);
                 built.add(8)
             }
             Values::Float(values) => {
