@@ -49,7 +49,7 @@ def test_every_type_arrives_as_it_was_written(connection):
     assert canonical.table_rows(table) == canonical.table_rows(expected)
 
 
-def test_an_empty_result_has_its_schema(connection):
+def test_an_empty_result_has_its_schema(connection):  # B130
     for sql in ["SELECT * FROM own.default.empty", "SELECT * FROM own.default.words WHERE false"]:
         table = query(connection, sql)
         assert table.num_rows == 0

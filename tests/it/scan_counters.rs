@@ -201,7 +201,7 @@ async fn rows_are_counted_from_record_counts_less_vector_cardinalities_without_o
     assert_eq!(reader.requests(&[FileKind::Footer, FileKind::Data, FileKind::Delete]), 0);
 }
 
-/// B095, B097: position deletes may overlap and equality deletes match what they match.
+/// B095: position deletes may overlap and equality deletes match what they match.
 #[tokio::test]
 async fn rows_under_position_or_equality_deletes_are_counted_by_reading() {
     let mut positions = TableBuilder::temp(ids()).create();
@@ -215,4 +215,34 @@ async fn rows_under_position_or_equality_deletes_are_counted_by_reading() {
     assert_eq!(count_star(&reader, &positions).await, 7);
     assert_eq!(count_star(&reader, &keys).await, 8);
     assert!(reader.requests(&[FileKind::Delete]) > 0);
+}
+
+/// B097: bounds are of all rows of a file, also of deleted ones.
+#[tokio::test]
+async fn the_least_and_the_greatest_value_are_those_of_live_rows() {
+    let mut table = TableBuilder::temp(ids()).format_version(3).create();
+    table.append(DataFile::named("F").rows(rows(100)));
+    table.delete_by_vectors(DeletionVectors::named("V").rows("F", [0, 98, 99]));
+    let reader = Reader::new(1 << 20, 1 << 20);
+    let session = reader.session(&table).await;
+    let frame = session.sql("SELECT min(id), max(id), count(*), count(id) FROM t").await.unwrap();
+    let batches = frame.collect().await.unwrap();
+    let found: Vec<i64> = (0..4)
+        .map(|at| arrow::array::AsArray::as_primitive::<arrow::datatypes::Int64Type>(batches[0].column(at)).value(0))
+        .collect();
+    assert_eq!(found, [1, 97, 97, 97]);
+}
+
+/// B108: a load that is given up leaves nothing in the caches that a later one would take for whole.
+#[tokio::test(flavor = "multi_thread")]
+async fn planning_that_was_given_up_leaves_no_half_filled_cache() {
+    let mut table = TableBuilder::temp(ids()).create();
+    for file in 0..20 {
+        table.append(DataFile::named(&format!("F{file}")).rows(rows(5)));
+    }
+    for wait in (0..40).map(|n| Duration::from_micros(n * 150)) {
+        let reader = Reader::new(1 << 22, 1 << 20);
+        let _ = tokio::time::timeout(wait, reader.count(&table, "id")).await;
+        assert_eq!(reader.count(&table, "id").await, 100, "given up after {wait:?}");
+    }
 }
