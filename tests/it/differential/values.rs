@@ -61,7 +61,7 @@ pub fn value(dice: &mut Dice, of: &Type, place: i64) -> Value {
             let first = LETTERS[place.rem_euclid(LETTERS.len() as i64) as usize];
             let mut text = format!("{first}{:02}", place.rem_euclid(100));
             for _ in 0..dice.below(3) {
-                text.push_str(dice.pick(LETTERS));
+                text.push_str(LETTERS[dice.below(LETTERS.len())]);
             }
             json!(text)
         }
