@@ -148,3 +148,42 @@ ensure_jdbc() {
 }
 
 ensure_jdbc_old() { maven_jar "$JDBC_OLD" org.apache.arrow:flight-sql-jdbc-driver:15.0.2; }
+
+# Spark of one minor version (3.5 or 4.1) in a virtual environment of its own, and Iceberg's runtime for it, for
+# tests/full. `spark_python VERSION` and `spark_jar VERSION` are where they lie.
+ensure_spark() { # version
+  local base python requirements wanted stamp
+  base=$(spark_base "$1")
+  requirements=$PROJECT/tests/full/requirements-spark-$1.txt
+  [ -f "$requirements" ] || { say "no requirements for Spark $1"; return 1; }
+  ensure_java || return 1
+  maven_jar "$(spark_jar "$1")" "$(spark_artifact "$1")" || return 1
+  wanted=$(cat "$requirements" "$PROJECT/tests/clients/requirements.txt" | cksum)
+  stamp=$base/.sandur-requirements
+  [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ] && [ -x "$base/bin/python" ] && return 0
+  python=$(find_python) || { say "no Python of at least 3.11 to be had"; return 1; }
+  mkdir -p "$CACHE"
+  "$python" -m venv --clear "$base" >&2 || return 1
+  say "installing the Python packages of ${requirements#"$PROJECT/"}"
+  "$base/bin/python" -m pip install --quiet --disable-pip-version-check -r "$requirements" >&2 || return 1
+  printf '%s' "$wanted" >"$stamp"
+}
+
+spark_base() { printf '%s/spark-%s' "$CACHE" "$1"; }
+
+spark_python() { printf '%s/bin/python' "$(spark_base "$1")"; }
+
+spark_artifact() { # version; Iceberg's runtime as Maven names it
+  case $1 in
+    3.5) printf 'org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.10.2' ;;
+    4.1) printf 'org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0' ;;
+    *) say "no Iceberg runtime is named for Spark $1"; return 1 ;;
+  esac
+}
+
+spark_jar() { # version
+  local artifact
+  artifact=$(spark_artifact "$1") || return 1
+  artifact=${artifact#*:}
+  printf '%s/%s.jar' "$JARS" "${artifact/:/-}"
+}

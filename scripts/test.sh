@@ -56,6 +56,12 @@ client_tests() {
     "$VENV/bin/python" -m pytest tests/clients -p no:cacheprovider -q "$@"
 }
 
+# Tables made by this version of Spark, read by it and by the server.
+spark_tests() { # version
+  SANDUR_BIN=$CARGO_TARGET_DIR/debug/sandur SANDUR_SPARK_JAR=$(spark_jar "$1") \
+    timeout --kill-after=1m 1h "$(spark_python "$1")" -m pytest tests/full -p no:cacheprovider -q
+}
+
 step "set up Rust" ensure_rust || exit 1
 python=1
 step "set up Python" ensure_python || python=
@@ -89,7 +95,16 @@ fi
 
 if [ -n "$full" ]; then
   step "Rust tests, long" env PROPTEST_CASES=5000 timeout --kill-after=1m 2h cargo test --locked --lib || true
-  outside+=("make test-full: Spark and Flink as second readers and writers, long races (to come)")
+  for version in 3.5 4.1; do
+    if [ ! -x "$CARGO_TARGET_DIR/debug/sandur" ]; then
+      not_run "tests/full with Spark $version: there is no binary"
+    elif step "set up Spark $version" ensure_spark "$version"; then
+      step "Spark $version" spark_tests "$version" || true
+    else
+      not_run "tests/full with Spark $version: it could not be set up"
+    fi
+  done
+  outside+=("make test-full: Spark as a second writer, Flink, long races (to come)")
 fi
 
 printf '\n== summary (%d s)\n' "$SECONDS"
