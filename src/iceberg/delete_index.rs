@@ -150,6 +150,10 @@ impl<'a> DeleteIndexBuilder<'a> {
         }
         ids.sort_unstable();
         ids.dedup();
+        // Here, where an error still tells the manifest.
+        for id in &ids {
+            self.key(*id)?;
+        }
         let spec = self
             .metadata
             .spec_by_id(entry.spec_id())

@@ -39,8 +39,8 @@ pub(super) async fn plan_scan(
     let list = manifest_list(files, snapshot).await?;
     let mut pruner = Pruner::new(request, columns, metadata);
     let list_name = match &snapshot.manifests {
-        SnapshotManifests::List(location) => location.as_str(),
-        SnapshotManifests::Inline(_) => "none",
+        SnapshotManifests::List(recorded) => files.io.resolve(recorded).context("file", || recorded)?,
+        SnapshotManifests::Inline(_) => "none".to_owned(),
     };
     let reads: Vec<_> = list
         .iter()
