@@ -94,7 +94,11 @@ pub(super) struct ComparedLiterals;
 
 impl ExprPlanner for ComparedLiterals {
     fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> DfResult<PlannerResult<RawBinaryExpr>> {
+        use ast::BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
         let RawBinaryExpr { op, left, right } = expr;
+        if !matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq) {
+            return Ok(PlannerResult::Original(RawBinaryExpr { op, left, right }));
+        }
         let (left, right) = match (fit(&right, schema), fit(&left, schema)) {
             (Some(fit), _) if is_literal(&left) => (fit(left)?, right),
             (_, Some(fit)) if is_literal(&right) => (left, fit(right)?),

@@ -41,7 +41,8 @@ impl Facts for MetricsFacts<'_> {
         let is_counted = values.is_none_or(|v| v >= rows);
         let empty = nulls.unwrap_or(0).saturating_add(nans.unwrap_or(0));
         let stats = ColumnStats {
-            may_be_null: nulls != Some(0),
+            // Fewer values than rows: rows in null structs are in neither count (ORC by Iceberg Java).
+            may_be_null: nulls != Some(0) || values.is_some_and(|v| v < rows),
             may_be_nan: nans != Some(0) && !(is_counted && nulls.is_some_and(|n| n >= rows)),
             may_be_value: !(is_counted && empty >= rows),
             two_orders: *source == PrimitiveType::Uuid,

@@ -83,6 +83,8 @@ pub(super) fn find(column: &Arc<Column>, metadata: &ArrowReaderMetadata, constan
     };
     let [read] = plan.reads.as_slice() else { return Source::Unknown };
     match read {
+        // Inside a struct that is absent the struct's own default decides, which the path leaves out.
+        Read::Null(_) if !column.children.is_empty() => Source::Unknown,
         Read::Null(_) => Source::Constant(ColumnStats::null()),
         Read::Constant(value) => match datum(value) {
             Some(stats) => Source::Constant(stats),
