@@ -38,7 +38,7 @@ not_run() { printf '%s\n' "$*" >>"$SANDUR_NOT_RUN"; }
 rust_tests() {
   local log=$work/cargo-test.log status=0
   # A hang fails instead of blocking the run.
-  timeout --kill-after=1m 25m cargo test --locked --features testing --no-fail-fast 2>&1 | tee "$log" || status=$?
+  timeout --kill-after=1m 40m cargo test --locked --features testing --no-fail-fast 2>&1 | tee "$log" || status=$?
   sed -n 's/^test \(.*\) \.\.\. ignored\(.*\)$/Rust test \1 is marked to be ignored\2/p' "$log" >>"$SANDUR_NOT_RUN"
   return "$status"
 }

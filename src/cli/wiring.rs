@@ -65,6 +65,7 @@ fn pruning(config: &PruningConfig) -> Pruning {
     pruning.row_groups = config.row_groups;
     pruning.pages = config.pages;
     pruning.bloom = config.bloom;
+    pruning.residuals = config.residuals;
     pruning
 }
 

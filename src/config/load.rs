@@ -174,6 +174,7 @@ fn read_root(mut root: Section<'_>) -> Result<Config> {
             ("row_groups", &mut switches.row_groups),
             ("pages", &mut switches.pages),
             ("bloom", &mut switches.bloom),
+            ("residuals", &mut switches.residuals),
         ] {
             *switch = pruning.boolean(key)?.unwrap_or(*switch);
         }

@@ -91,6 +91,8 @@ pub struct PruningConfig {
     pub pages: bool,
     /// Row groups, by bloom filters.
     pub bloom: bool,
+    /// Filters that every row of the files that are left passes, by partition values, counts and bounds.
+    pub residuals: bool,
 }
 
 impl Default for PruningConfig {
@@ -102,6 +104,7 @@ impl Default for PruningConfig {
             row_groups: true,
             pages: true,
             bloom: true,
+            residuals: true,
         }
     }
 }

@@ -26,6 +26,7 @@ impl Config {
             ("row_groups", self.pruning.row_groups.into()),
             ("pages", self.pruning.pages.into()),
             ("bloom", self.pruning.bloom.into()),
+            ("residuals", self.pruning.residuals.into()),
         ];
         root.insert("pruning".into(), table(pruning));
         let catalogs: toml::Table = self.catalogs.iter().map(|(name, config)| (name.clone(), catalog(config))).collect();

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use arrow::array::{Array, ArrayRef, AsArray, StructArray};
 use arrow::datatypes::{DataType, Field, Fields, TimeUnit};
 
 use super::literal_array::default_array;
@@ -62,16 +63,37 @@ pub(super) fn key_column(schema: &Schema, names: &FileNames, id: i32) -> Result<
             )));
         }
         let data_type = DataType::Struct(Fields::from(vec![Arc::clone(&cut.field)]));
+        // A struct that a file lacks is its default, of which only the path is asked for.
+        let default = column(parent, names, false)?.initial_default;
+        let initial_default = default.map(|whole| cut_to(&whole, &data_type)).transpose()?;
         cut = Column {
             id: parent_id,
             field: Arc::new(Field::new(&parent.name, data_type, !parent.required)),
             names: names.get(&parent_id).cloned().unwrap_or_default(),
-            initial_default: None,
+            initial_default,
             children: vec![Arc::new(cut)],
         };
         at = parent_id;
     }
     Ok(Some(Arc::new(cut)))
+}
+
+/// A struct's value with those fields alone that `to` has, at every depth.
+fn cut_to(whole: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    let (DataType::Struct(fields), Some(whole_struct)) = (to, whole.as_struct_opt()) else {
+        return Ok(Arc::clone(whole));
+    };
+    let children = fields.iter().map(|field| {
+        let child = whole_struct.column_by_name(field.name());
+        let child = child.ok_or_else(|| Error::internal("a default lacks a field of its struct"))?;
+        cut_to(child, field.data_type())
+    });
+    let children = children.collect::<Result<Vec<_>>>()?;
+    Ok(Arc::new(StructArray::try_new(
+        fields.clone(),
+        children,
+        whole_struct.nulls().cloned(),
+    )?))
 }
 
 fn column(field: &NestedField, names: &FileNames, top_level: bool) -> Result<Column> {

@@ -4,11 +4,13 @@
 //!   replaces all position deletes of that file.
 //! - A position delete file applies when data sequence number <= delete sequence number and spec
 //!   and partition are equal; whether it names the data file is found on reading it, or here
-//!   when it names one file only.
+//!   when it names one file only. Bounds of its paths that are equal are taken for that file's path
+//!   and, since writers exist that cut an upper bound without rounding it up, for what several paths
+//!   begin with.
 //! - An equality delete file applies when data sequence number < delete sequence number, and
 //!   spec and partition are equal or the delete's spec is unpartitioned.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::arrow_schema::{FileNames, key_column};
@@ -44,6 +46,9 @@ pub(super) struct DeleteIndex {
     vectors: HashMap<String, (Arc<DeletionVectorRef>, i64)>,
     by_file: HashMap<String, Vec<Positions>>,
     by_partition: HashMap<Partition, Vec<Positions>>,
+    /// Files whose path bounds are equal, by that bound as recorded, and the lengths of these bounds.
+    by_bound: HashMap<String, Vec<Positions>>,
+    bound_lengths: BTreeSet<usize>,
     global_equality: Vec<Equality>,
     equality_by_partition: HashMap<Partition, Vec<Equality>>,
 }
@@ -116,16 +121,15 @@ impl<'a> DeleteIndexBuilder<'a> {
             entry.upper_bound(FILE_PATH_ID),
         ) {
             (Some(path), _, _) => Some(path.to_owned()),
-            // A bound that was cut differs from its counterpart, so equal bounds are the whole path.
             (None, Some(lower), Some(upper)) if lower == upper => std::str::from_utf8(lower).ok().map(str::to_owned),
             _ => None,
         };
+        let bound = named.clone().filter(|_| entry.referenced_data_file().is_none());
         let file = PositionDeleteFile {
             location: self.io.resolve(entry.file_path())?,
             format: row_format(entry)?,
             size: entry.file_size_in_bytes(),
             record_count: entry.record_count(),
-            file_scoped: named.is_some(),
         };
         let partition = (entry.spec_id(), Arc::clone(entry.partition()));
         let positions = Positions {
@@ -133,6 +137,14 @@ impl<'a> DeleteIndexBuilder<'a> {
             sequence_number: entry.sequence_number(),
             partition: partition.clone(),
         };
+        if let Some(bound) = bound {
+            self.index.bound_lengths.insert(bound.len());
+            self.index.by_bound.entry(bound).or_default().push(Positions {
+                file: Arc::clone(&positions.file),
+                sequence_number: positions.sequence_number,
+                partition: positions.partition.clone(),
+            });
+        }
         match named {
             Some(path) => self.index.by_file.entry(self.io.comparable(&path)?).or_default().push(positions),
             None => self.index.by_partition.entry(partition).or_default().push(positions),
@@ -212,6 +224,13 @@ impl<'a> DeleteIndexBuilder<'a> {
 }
 
 impl DeleteIndex {
+    /// Files whose path bounds are equal and begin this path without being all of it.
+    fn begun_by<'a>(&'a self, path: &'a str) -> impl Iterator<Item = &'a Positions> {
+        let lengths = self.bound_lengths.range(..path.len());
+        let bounds = lengths.filter_map(|length| self.by_bound.get(path.get(..*length)?));
+        bounds.flatten()
+    }
+
     /// The deletes that apply to a live data file at `location`.
     ///
     /// Errors: `Corrupt` where a delete names the file but cannot belong to it.
@@ -241,9 +260,10 @@ impl DeleteIndex {
                 deletes.positions.push(Arc::clone(&positions.file));
             }
             let shared = self.by_partition.get(&partition).into_iter().flatten();
+            let cut = self.begun_by(entry.file_path()).filter(|p| p.partition == partition);
             deletes
                 .positions
-                .extend(shared.filter(|p| age <= p.sequence_number).map(|p| Arc::clone(&p.file)));
+                .extend(shared.chain(cut).filter(|p| age <= p.sequence_number).map(|p| Arc::clone(&p.file)));
         }
         let scoped = self.equality_by_partition.get(&partition).into_iter().flatten();
         deletes.equality.extend(

@@ -84,6 +84,7 @@ pub(super) async fn plan_scan(
         tasks: planned,
         io: files.io.clone(),
         has_name_mapping: mapping.is_some(),
+        proved: pruner.proved().to_vec(),
         counts: pruner.counts(),
     })
 }

@@ -150,6 +150,7 @@ impl Snapshot for IcebergSnapshot {
                 io: self.table.files.io.clone(),
                 has_name_mapping: false,
                 counts: PlanCounts::default(),
+                proved: vec![true; request.misses.len()],
             }),
             Some(snapshot) => plan_scan(&self.table.files, &self.table.metadata, snapshot, &self.columns, request)
                 .await

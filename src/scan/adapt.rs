@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, ListArray, MapArray, StructArray, UInt32Array, make_array, new_null_array};
+use arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray, StructArray, UInt32Array, make_array, new_null_array};
 use arrow::buffer::NullBuffer;
 use arrow::compute::{is_not_null, take};
-use arrow::datatypes::{DataType, FieldRef, Fields};
+use arrow::datatypes::{DataType, FieldRef, Fields, Float32Type, Float64Type};
 
 use super::casts::cast_exact;
 use super::variant;
@@ -79,18 +79,17 @@ impl Read {
 impl Adapt {
     fn apply(&self, array: &ArrayRef) -> Result<ArrayRef> {
         match self {
-            Self::Same => Ok(Arc::clone(array)),
-            Self::Cast(to) => cast_exact(array, to),
+            Self::Same => Ok(one_nan(array)),
+            Self::Cast(to) => Ok(one_nan(&cast_exact(array, to)?)),
             Self::Variant => variant::to_json(downcast::<StructArray>(array)?),
             Self::Struct { fields, reads } => {
                 let array = downcast::<StructArray>(array)?;
+                // The engine gives a field without looking whether its struct is there, and where it is not
+                // a file's required field holds anything.
+                let absent = array.nulls().filter(|nulls| nulls.null_count() > 0);
                 let children = reads.iter().map(|read| {
                     let child = read.apply(array.columns(), array.len())?;
-                    match (read, array.nulls()) {
-                        // A null struct has no field that is not null, or who asks for the field alone sees it.
-                        (Read::Constant(_), Some(nulls)) => null_where(&child, nulls),
-                        _ => Ok(child),
-                    }
+                    absent.map_or(Ok(Arc::clone(&child)), |nulls| null_where(&child, nulls))
                 });
                 let children = children.collect::<Result<Vec<_>>>()?;
                 Ok(Arc::new(StructArray::try_new_with_length(
@@ -126,6 +125,27 @@ impl Adapt {
                 )?))
             }
         }
+    }
+}
+
+/// The array with NaN in one form: it is one value, but the engine tells its signs apart.
+fn one_nan(array: &ArrayRef) -> ArrayRef {
+    match array.data_type() {
+        DataType::Float32 => {
+            let floats = array.as_primitive::<Float32Type>();
+            match floats.values().iter().any(|v| v.is_nan() && v.is_sign_negative()) {
+                true => Arc::new(floats.unary::<_, Float32Type>(|v| if v.is_nan() { f32::NAN } else { v })),
+                false => Arc::clone(array),
+            }
+        }
+        DataType::Float64 => {
+            let floats = array.as_primitive::<Float64Type>();
+            match floats.values().iter().any(|v| v.is_nan() && v.is_sign_negative()) {
+                true => Arc::new(floats.unary::<_, Float64Type>(|v| if v.is_nan() { f64::NAN } else { v })),
+                false => Arc::clone(array),
+            }
+        }
+        _ => Arc::clone(array),
     }
 }
 

@@ -73,6 +73,7 @@ pub struct ScanCounters {
     manifests_skipped: AtomicU64,
     files_skipped_by_partition: AtomicU64,
     files_skipped_by_metrics: AtomicU64,
+    filters_proved: AtomicU64,
     row_groups_skipped_by_statistics: AtomicU64,
     row_groups_skipped_by_bloom: AtomicU64,
     pages_skipped: AtomicU64,
@@ -95,6 +96,7 @@ impl ScanCounters {
         add(&self.manifests_skipped, counts.manifests_skipped);
         add(&self.files_skipped_by_partition, counts.files_skipped_by_partition);
         add(&self.files_skipped_by_metrics, counts.files_skipped_by_metrics);
+        add(&self.filters_proved, counts.filters_proved);
     }
 
     pub(super) fn add_file(&self, selected: &Selected) {
@@ -118,6 +120,11 @@ impl ScanCounters {
     /// Data files left out by their counts and bounds.
     pub fn files_skipped_by_metrics(&self) -> u64 {
         self.files_skipped_by_metrics.load(Ordering::Relaxed)
+    }
+
+    /// Filters that metadata proved for every row of a scan.
+    pub fn filters_proved(&self) -> u64 {
+        self.filters_proved.load(Ordering::Relaxed)
     }
 
     /// Row groups left out by the statistics of their columns or of all their pages.

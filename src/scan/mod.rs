@@ -20,9 +20,11 @@ mod prune;
 mod pushdown;
 mod queue;
 mod reader;
+mod residuals;
 mod resolve;
 mod source;
 mod variant;
 
 pub use context::{ScanContext, ScanCounters, Steps};
 pub use provider::LakeTableProvider;
+pub use residuals::ProvedFilters;

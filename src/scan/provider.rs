@@ -5,15 +5,16 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::Result as DfResult;
+use datafusion::common::{DFSchema, Result as DfResult};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::ScanContext;
 use super::prune::FilePruner;
-use super::pushdown::predicate;
+use super::pushdown::{misses, predicate};
 use super::source::MergeOnReadSource;
 use crate::table::{Column, HiddenColumn, Predicate, ScanRequest, Snapshot};
 
@@ -75,11 +76,13 @@ impl TableProvider for LakeTableProvider {
         };
         let request = ScanRequest {
             predicate: predicate(filters, all),
+            misses: filters.iter().map(|filter| misses(filter, all)).collect(),
             pruning: self.context.pruning,
             partition: columns.iter().any(|c: &Arc<Column>| c.id == HiddenColumn::Partition.id()),
         };
         let plan = self.snapshot.plan_scan(&request).await.map_err(external)?;
         self.context.counters.add_plan(&plan.counts);
+        let proved = proved(state, filters, &plan.proved, &schema)?;
         let pruner = FilePruner::new(request.predicate, all, request.pruning);
         let target = state.config().target_partitions();
         let source = MergeOnReadSource::new(
@@ -91,7 +94,19 @@ impl TableProvider for LakeTableProvider {
             target,
             limit,
         )
-        .with_pruner(pruner);
+        .with_pruner(pruner)
+        .with_proved(proved);
         Ok(DataSourceExec::from_data_source(source))
     }
+}
+
+/// The filters among `filters` that are proved, over the columns of the scan.
+fn proved(state: &dyn Session, filters: &[Expr], proved: &[bool], schema: &SchemaRef) -> DfResult<Vec<Arc<dyn PhysicalExpr>>> {
+    let proved = filters.iter().zip(proved).filter(|(_, proved)| **proved);
+    let schema = DFSchema::try_from(Arc::clone(schema))?;
+    let names = |filter: &Expr| filter.column_refs().iter().all(|c| schema.has_column(c));
+    proved
+        .filter(|(filter, _)| names(filter))
+        .map(|(filter, _)| state.create_physical_expr(filter.clone(), &schema))
+        .collect()
 }

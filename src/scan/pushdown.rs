@@ -7,11 +7,15 @@
 //! the constant is brought to the column's unit, rounded down, and the comparison is adjusted to
 //! what the rounding lost. A cast that narrows is never looked through.
 
+mod misses;
+
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, Operator};
+
+pub(super) use misses::misses;
 
 use crate::table::{Column, Comparison, Datum, HiddenColumn, Predicate, Test};
 

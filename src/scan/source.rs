@@ -50,6 +50,8 @@ pub(super) struct MergeOnReadSource {
     fetch: Option<usize>,
     /// What the inside of files is pruned by.
     pruner: Option<Arc<FilePruner>>,
+    /// Conditions on the result that every row of it meets.
+    proved: Vec<Arc<dyn PhysicalExpr>>,
     metrics: ExecutionPlanMetricsSet,
 }
 
@@ -76,6 +78,7 @@ impl MergeOnReadSource {
             partitions,
             fetch,
             pruner: None,
+            proved: Vec::new(),
             metrics,
         }
     }
@@ -84,6 +87,17 @@ impl MergeOnReadSource {
     pub(super) fn with_pruner(mut self, pruner: Option<FilePruner>) -> Self {
         self.pruner = pruner.map(Arc::new);
         self
+    }
+
+    /// Notes conditions that planning has proved for every row.
+    pub(super) fn with_proved(mut self, proved: Vec<Arc<dyn PhysicalExpr>>) -> Self {
+        self.proved = proved;
+        self
+    }
+
+    /// Whether every row of the result meets this condition.
+    pub(super) fn is_proved(&self, condition: &Arc<dyn PhysicalExpr>) -> bool {
+        self.proved.contains(condition)
     }
 }
 
@@ -399,6 +413,7 @@ impl DataSource for MergeOnReadSource {
             ("manifests_skipped", counts.manifests_skipped),
             ("files_skipped_by_partition", counts.files_skipped_by_partition),
             ("files_skipped_by_metrics", counts.files_skipped_by_metrics),
+            ("filters_proved", counts.filters_proved),
         ] {
             if n > 0 {
                 write!(f, ", {what}={n}")?;

@@ -4,7 +4,10 @@
 //! `t @v1` is not read as an alias; table versions are parsed, so that they can be refused
 //! rather than dropped (architecture.md 2.4).
 
-use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect};
+use datafusion::sql::sqlparser::ast::Expr;
+use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, Precedence};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 
 /// See the module.
 #[derive(Debug, Clone, Copy, Default)]
@@ -32,6 +35,18 @@ impl Dialect for SandurDialect {
 
     fn is_identifier_part(&self, ch: char) -> bool {
         ch.is_alphanumeric() || ch == '_' || ch == '$'
+    }
+
+    // The parser takes all that follows for the right side, as if AND and OR bound closer than IS.
+    fn parse_infix(&self, parser: &mut Parser<'_>, expr: &Expr, _precedence: u8) -> Option<Result<Expr, ParserError>> {
+        use Keyword::{DISTINCT, FROM, IS, NOT};
+        let negated = parser.parse_keywords(&[IS, NOT, DISTINCT, FROM]);
+        if !negated && !parser.parse_keywords(&[IS, DISTINCT, FROM]) {
+            return None;
+        }
+        let right = parser.parse_subexpr(self.prec_value(Precedence::Is));
+        let of = if negated { Expr::IsNotDistinctFrom } else { Expr::IsDistinctFrom };
+        Some(right.map(|right| of(Box::new(expr.clone()), Box::new(right))))
     }
 
     fn supports_table_versioning(&self) -> bool {

@@ -6,53 +6,84 @@
 //!
 //! - a cast that may lose something is hidden in a function that gives what it is given;
 //! - microseconds compared with a literal in nanoseconds are compared with the nearest
-//!   microsecond, by the operator that says the same.
+//!   microsecond, by the operator that says the same;
+//! - an IN list looks floating-point numbers up by their bits, so that 0.0 and -0.0 are made one;
+//! - a BETWEEN whose bounds are of another type is two comparisons.
 
+use std::hash::{Hash, Hasher};
 use std::sync::{Arc, LazyLock};
 
 use arrow::datatypes::{DataType, TimeUnit};
+use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{DFSchema, DataFusionError, Result as DfResult, ScalarValue};
 use datafusion::logical_expr::expr::{InList, ScalarFunction};
 use datafusion::logical_expr::{
     Between, BinaryExpr, ColumnarValue, Expr, ExprSchemable, Operator, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
-    not,
+    cast, not,
 };
+
+use super::one_number::{by_value, is_float, one_form};
 
 /// A comparison, an IN list or a BETWEEN with exact operands; other expressions stay.
 pub(super) fn exact(expr: Expr, schema: &DFSchema) -> DfResult<Expr> {
     match expr {
-        Expr::BinaryExpr(BinaryExpr { left, op, right }) if compares(op) => {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(op) => {
+            let (left, right) = (as_moment(*left, &right, schema), *right);
+            let (left, right) = (kept(left.clone(), schema)?, kept(as_moment(right, &left, schema), schema)?);
             if let Some(nearest) = nearest(&left, op, &right, schema) {
                 return Ok(nearest);
             }
-            let (left, right) = (Box::new(kept(*left, schema)?), Box::new(kept(*right, schema)?));
+            let (left, right) = (Box::new(left), Box::new(right));
             Ok(Expr::BinaryExpr(BinaryExpr { left, op, right }))
         }
         Expr::InList(InList { expr, list, negated }) => {
-            if !list.iter().any(|item| is_finer(&expr, item, schema)) {
-                let expr = Box::new(kept(*expr, schema)?);
-                return Ok(Expr::InList(InList { expr, list, negated }));
+            let expr = Box::new(list.iter().fold(*expr, |expr, item| as_moment(expr, item, schema)));
+            let list: Vec<Expr> = list.into_iter().map(|item| as_moment(item, &expr, schema)).collect();
+            if expr.is_volatile() || !list.iter().any(|item| is_finer(&expr, item, schema)) {
+                let expr = kept(*expr, schema)?;
+                return one_zero(expr, list, negated, schema);
             }
-            let equal = |item| nearest(&expr, Operator::Eq, &item, schema).unwrap_or_else(|| expr.as_ref().clone().eq(item));
+            let expr = kept(*expr, schema)?;
+            let equal = |item| nearest(&expr, Operator::Eq, &item, schema).unwrap_or_else(|| expr.clone().eq(item));
             let any = list.into_iter().map(equal).reduce(Expr::or);
             let any = any.ok_or_else(|| DataFusionError::Internal("an IN list is empty".to_owned()))?;
             Ok(if negated { not(any) } else { any })
         }
         Expr::Between(Between { expr, negated, low, high }) => {
-            if !is_finer(&expr, &low, schema) && !is_finer(&expr, &high, schema) {
-                let expr = Box::new(kept(*expr, schema)?);
+            let expr = Box::new(as_moment(as_moment(*expr, &low, schema), &high, schema));
+            let (low, high) = (Box::new(as_moment(*low, &expr, schema)), Box::new(as_moment(*high, &expr, schema)));
+            // Where a bound is of another type, two comparisons say the same, and the engine knows how to compare.
+            let of = expr.get_type(schema)?;
+            let differs = |bound: &Expr| !has_placeholder(bound) && bound.get_type(schema).is_ok_and(|other| other != of);
+            let expr = kept(*expr, schema)?;
+            if expr.is_volatile() || has_placeholder(&expr) || !(differs(&low) || differs(&high)) {
+                let expr = Box::new(expr);
                 return Ok(Expr::Between(Between { expr, negated, low, high }));
             }
-            let least = nearest(&expr, Operator::GtEq, &low, schema).unwrap_or_else(|| expr.as_ref().clone().gt_eq(*low));
-            let most = nearest(&expr, Operator::LtEq, &high, schema).unwrap_or_else(|| expr.as_ref().clone().lt_eq(*high));
+            let least = nearest(&expr, Operator::GtEq, &low, schema).unwrap_or_else(|| expr.clone().gt_eq(*low));
+            let most = nearest(&expr, Operator::LtEq, &high, schema).unwrap_or_else(|| expr.clone().lt_eq(*high));
             let both = least.and(most);
             Ok(if negated { not(both) } else { both })
         }
-        other => Ok(other),
+        other => by_value(other, schema),
     }
 }
 
-fn compares(op: Operator) -> bool {
+/// A date that is compared with a timestamp in microseconds (or a literal in nanoseconds) as a timestamp
+/// in microseconds: the engine would take both to nanoseconds, which end in 2262.
+fn as_moment(expr: Expr, other: &Expr, schema: &DFSchema) -> Expr {
+    if !matches!(expr.get_type(schema), Ok(DataType::Date32)) {
+        return expr;
+    }
+    let zone = match (other.get_type(schema), nanoseconds(other)) {
+        (Ok(DataType::Timestamp(TimeUnit::Microsecond, zone)), _) | (_, Some((_, zone))) => zone,
+        _ => return expr,
+    };
+    cast(expr, DataType::Timestamp(TimeUnit::Microsecond, zone))
+}
+
+/// Whether the operator compares values.
+pub(super) fn is_comparison(op: Operator) -> bool {
     use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
 }
@@ -88,7 +119,8 @@ fn nearest(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> Option
     if is_finer(right, left, schema) {
         return nearest(right, op.swap()?, left, schema);
     }
-    if !is_finer(left, right, schema) {
+    // It is written twice below.
+    if !is_finer(left, right, schema) || left.is_volatile() {
         return None;
     }
     let (value, zone) = nanoseconds(right)?;
@@ -124,6 +156,49 @@ fn kept(expr: Expr, schema: &DFSchema) -> DfResult<Expr> {
     Ok(Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(&KEEP), vec![expr])))
 }
 
+fn has_placeholder(expr: &Expr) -> bool {
+    expr.exists(|e| Ok(matches!(e, Expr::Placeholder(_)))).unwrap_or(true)
+}
+
+/// An IN list for which 0.0 and -0.0 are one number, as they are for `=`: the engine looks up bits.
+fn one_zero(expr: Expr, list: Vec<Expr>, negated: bool, schema: &DFSchema) -> DfResult<Expr> {
+    let floats = is_float(&expr, schema) || list.iter().any(|e| is_float(e, schema));
+    // A number other than zero has one form only.
+    let may_be_zero = |e: &Expr| match number(e) {
+        Some(number) => number == 0.0,
+        None => !matches!(e, Expr::Literal(value, _) if value.is_null()),
+    };
+    if !floats || !list.iter().any(may_be_zero) {
+        return Ok(Expr::InList(InList {
+            expr: Box::new(expr),
+            list,
+            negated,
+        }));
+    }
+    let one = |e: Expr| match number(&e) {
+        Some(0.0) => Expr::Literal(ScalarValue::Float64(Some(0.0)), None),
+        None => one_form(e, schema),
+        Some(_) => e,
+    };
+    Ok(Expr::InList(InList {
+        expr: Box::new(one(expr)),
+        list: list.into_iter().map(one).collect(),
+        negated,
+    }))
+}
+
+/// The value of a literal number.
+fn number(expr: &Expr) -> Option<f64> {
+    match expr {
+        Expr::Negative(inner) => number(inner).map(|v| -v),
+        Expr::Literal(ScalarValue::Float64(value), _) => *value,
+        Expr::Literal(ScalarValue::Float32(value), _) => value.map(f64::from),
+        // Only whether it is zero matters.
+        Expr::Literal(ScalarValue::Int64(value), _) => value.map(|v| if v == 0 { 0.0 } else { 1.0 }),
+        _ => None,
+    }
+}
+
 /// Whether different values stay different and none fails.
 fn loses_nothing(from: &DataType, to: &DataType) -> bool {
     use DataType::{Date32, Decimal128, Float32, Float64, Int8, Int16, Int32, Int64, Timestamp};
@@ -148,21 +223,43 @@ fn digits(unit: TimeUnit) -> u8 {
     }
 }
 
-static KEEP: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
-    Arc::new(ScalarUDF::from(Keep {
-        signature: Signature::any(1, Volatility::Immutable),
-    }))
-});
+static KEEP: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(ScalarUDF::from(Unary::new("as_written", Ok))));
 
-/// Gives its argument.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Keep {
+/// A function of one argument that gives a value of the argument's type. It is known by its name.
+#[derive(Debug)]
+pub(super) struct Unary {
+    name: &'static str,
     signature: Signature,
+    of: fn(ColumnarValue) -> DfResult<ColumnarValue>,
 }
 
-impl ScalarUDFImpl for Keep {
-    fn name(&self) -> &'static str {
-        "as_written"
+impl Unary {
+    pub(super) fn new(name: &'static str, of: fn(ColumnarValue) -> DfResult<ColumnarValue>) -> Self {
+        Self {
+            name,
+            signature: Signature::any(1, Volatility::Immutable),
+            of,
+        }
+    }
+}
+
+impl PartialEq for Unary {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Unary {}
+
+impl Hash for Unary {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Unary {
+    fn name(&self) -> &str {
+        self.name
     }
 
     fn signature(&self) -> &Signature {
@@ -170,12 +267,14 @@ impl ScalarUDFImpl for Keep {
     }
 
     fn return_type(&self, types: &[DataType]) -> DfResult<DataType> {
-        let first = types.first().cloned();
-        first.ok_or_else(|| DataFusionError::Internal("as_written has one argument".to_owned()))
+        types.first().cloned().ok_or_else(missing)
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> DfResult<ColumnarValue> {
-        let first = args.args.into_iter().next();
-        first.ok_or_else(|| DataFusionError::Internal("as_written has one argument".to_owned()))
+        (self.of)(args.args.into_iter().next().ok_or_else(missing)?)
     }
+}
+
+fn missing() -> DataFusionError {
+    DataFusionError::Internal("a function of one argument got none".to_owned())
 }

@@ -13,7 +13,6 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arrow::datatypes::{FieldRef, Schema, SchemaRef};
-use async_trait::async_trait;
 use datafusion::sql::sqlparser::ast::{
     ExcludeSelectItem, Ident, JoinConstraint, JoinOperator, ObjectName, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
     Statement as Ast, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, VisitMut, VisitorMut, WildcardAdditionalOptions,
@@ -21,8 +20,9 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::gate::name_parts;
+use super::shown::Shown;
 use crate::error::{Error, Result};
-use crate::table::{Column, HiddenColumn, ScanPlan, ScanRequest, Snapshot, TableIdent};
+use crate::table::{HiddenColumn, Snapshot};
 
 /// Hidden columns of the tables of a statement, by the tables' names as the statement spells them.
 pub(super) type HiddenNames = HashMap<Vec<String>, Vec<String>>;
@@ -66,7 +66,7 @@ pub(super) fn with_hidden(snapshot: Arc<dyn Snapshot>, kinds: &[HiddenColumn]) -
         return Ok(snapshot);
     }
     let schema = Schema::new_with_metadata(fields, snapshot.schema().metadata().clone());
-    Ok(Arc::new(WithHidden {
+    Ok(Arc::new(Shown {
         inner: snapshot,
         schema: Arc::new(schema),
         columns,
@@ -78,38 +78,6 @@ pub(super) fn hidden_names(snapshot: &dyn Snapshot) -> Vec<String> {
     let fields = snapshot.schema().fields().iter().zip(snapshot.columns());
     let hidden = fields.filter(|(_, column)| HiddenColumn::from_id(column.id).is_some());
     hidden.map(|(field, _)| field.name().clone()).collect()
-}
-
-#[derive(Debug)]
-struct WithHidden {
-    inner: Arc<dyn Snapshot>,
-    schema: SchemaRef,
-    columns: Vec<Arc<Column>>,
-}
-
-#[async_trait]
-impl Snapshot for WithHidden {
-    fn table(&self) -> &TableIdent {
-        self.inner.table()
-    }
-    fn id(&self) -> Option<i64> {
-        self.inner.id()
-    }
-    fn metadata_location(&self) -> &str {
-        self.inner.metadata_location()
-    }
-    fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-    fn columns(&self) -> &[Arc<Column>] {
-        &self.columns
-    }
-    fn identifier_columns(&self) -> Vec<String> {
-        self.inner.identifier_columns()
-    }
-    async fn plan_scan(&self, request: &ScanRequest) -> Result<ScanPlan> {
-        self.inner.plan_scan(request).await
-    }
 }
 
 /// Takes the hidden columns out of every wildcard.

@@ -6,20 +6,24 @@
 //!   decimal every number is the decimal that was written: `d = 0.1` is not about the double next to it.
 //! - `TIMESTAMP '..'` with digits below the microsecond counts nanoseconds, which the type of that
 //!   name does not.
+//! - Text or a date compared with a timestamp in microseconds is one; a time literal counts microseconds.
 //! - Text compared with a `uuid` column is read as a UUID: a uuid travels as 16 bytes, which the
 //!   engine does not compare with text. Text that is no UUID is an error, not a comparison that
 //!   is never true.
 
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, DataFusionError, Result as DfResult, ScalarValue};
 use datafusion::logical_expr::expr::InList;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
-use datafusion::logical_expr::{Between, BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator};
+use datafusion::logical_expr::{Between, BinaryExpr, Expr, ExprSchemable, LogicalPlan, cast};
 use datafusion::sql::sqlparser::ast;
 use uuid::Uuid;
 
-use super::exact::exact;
+use super::exact::{exact, is_comparison};
+use super::one_number::one_form;
+use super::types::ZONE;
 use crate::error::Error;
 
 /// Digits that every double keeps.
@@ -49,13 +53,17 @@ fn keep_nanoseconds(literal: &mut ast::TypedString) {
     let ast::Value::SingleQuotedString(text) = &literal.value.value else {
         return;
     };
-    let fraction = text.split_once('.').map_or("", |(_, rest)| rest);
-    let digits = fraction.len() - fraction.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let significant = fraction[..digits].trim_end_matches('0').len();
-    if significant > MICROSECOND_DIGITS {
+    if has_nanoseconds(text) {
         let name = if zoned { "timestamptz_ns" } else { "timestamp_ns" };
         literal.data_type = ast::DataType::Custom(ast::ObjectName::from(vec![ast::Ident::new(name)]), Vec::new());
     }
+}
+
+/// Whether the text of a timestamp has digits below the microsecond.
+fn has_nanoseconds(text: &str) -> bool {
+    let fraction = text.split_once('.').map_or("", |(_, rest)| rest);
+    let digits = fraction.len() - fraction.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    fraction.get(..digits).unwrap_or_default().trim_end_matches('0').len() > MICROSECOND_DIGITS
 }
 
 /// Makes a number with more digits than a double holds a decimal.
@@ -118,8 +126,16 @@ pub(super) fn fit_literals(plan: LogicalPlan) -> DfResult<LogicalPlan> {
         if node.inputs().is_empty() {
             schema.merge(node.schema());
         }
+        // Outer nodes know an expression by its name.
+        let names = NamePreserver::new(&node);
+        let sorts = matches!(node, LogicalPlan::Sort(_));
         node.map_expressions(|expr| {
-            expr.transform_up(|e| rewrite(e, &schema)?.transform_data(|e| Ok(Transformed::yes(exact(e, &schema)?))))
+            let name = names.save(&expr);
+            let fitted = expr.transform_up(|e| rewrite(e, &schema)?.transform_data(|e| Ok(Transformed::yes(exact(e, &schema)?))))?;
+            if sorts {
+                return Ok(fitted.update_data(|expr| one_form(expr, &schema)));
+            }
+            Ok(fitted.update_data(|expr| name.restore(expr)))
         })
     })?;
     Ok(rewritten.data)
@@ -157,12 +173,7 @@ fn rewrite(expr: Expr, schema: &DFSchema) -> DfResult<Transformed<Expr>> {
     }
 }
 
-fn is_comparison(op: Operator) -> bool {
-    use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
-    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
-}
-
-fn is_literal(expr: &Expr) -> bool {
+pub(super) fn is_literal(expr: &Expr) -> bool {
     match expr {
         Expr::Literal(..) => true,
         Expr::Negative(inner) => is_literal(inner),
@@ -186,8 +197,39 @@ fn fit(expr: &Expr, schema: &DFSchema) -> Option<fn(Expr) -> DfResult<Expr>> {
     match expr.get_type(schema) {
         Ok(DataType::Float32 | DataType::Float64) => Some(double_literal),
         Ok(DataType::Decimal128(..) | DataType::Decimal256(..)) => Some(decimal_literal),
+        Ok(DataType::Time64(TimeUnit::Microsecond)) => Some(time_literal),
+        Ok(DataType::Timestamp(TimeUnit::Microsecond, None)) => Some(|literal| moment(literal, None)),
+        Ok(DataType::Timestamp(TimeUnit::Microsecond, Some(_))) => Some(|literal| moment(literal, Some(ZONE))),
         _ => None,
     }
+}
+
+/// Text or a date as a moment in microseconds: the engine would take both sides to nanoseconds,
+/// which end in 2262.
+fn moment(expr: Expr, zone: Option<&str>) -> DfResult<Expr> {
+    let unit = match &expr {
+        Expr::Literal(ScalarValue::Utf8(Some(text)), _) if has_nanoseconds(text) => TimeUnit::Nanosecond,
+        Expr::Literal(ScalarValue::Utf8(Some(_)) | ScalarValue::Date32(Some(_)), _) => TimeUnit::Microsecond,
+        Expr::Cast(cast) if is_literal(&expr) && *cast.field.data_type() == DataType::Date32 => TimeUnit::Microsecond,
+        _ => return Ok(expr),
+    };
+    Ok(cast(expr, DataType::Timestamp(unit, zone.map(Into::into))))
+}
+
+/// A time in whole microseconds as such: the engine does not compare times of two units.
+fn time_literal(expr: Expr) -> DfResult<Expr> {
+    let value = match &expr {
+        Expr::Literal(value @ ScalarValue::Time64Nanosecond(Some(_)), _) => value.clone(),
+        Expr::Cast(cast) => match (cast.expr.as_ref(), cast.field.data_type()) {
+            (Expr::Literal(text @ ScalarValue::Utf8(Some(_)), _), to @ DataType::Time64(TimeUnit::Nanosecond)) => text.cast_to(to)?,
+            _ => return Ok(expr),
+        },
+        _ => return Ok(expr),
+    };
+    Ok(match value {
+        ScalarValue::Time64Nanosecond(Some(v)) if v % 1000 == 0 => Expr::Literal(ScalarValue::Time64Microsecond(Some(v / 1000)), None),
+        _ => expr,
+    })
 }
 
 fn uuid_literal(expr: Expr) -> DfResult<Expr> {

@@ -7,7 +7,7 @@
 //! Invariants: a planner that does not end keeps its slot, so no more than the slots are ever
 //! stuck; dropping the pool does not block.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
@@ -20,6 +20,8 @@ use crate::error::{Error, ErrorKind, Result};
 pub(super) const STACK: usize = 256 << 20;
 /// Longest time that planning may take.
 const PLANNING_LIMIT: Duration = Duration::from_secs(10);
+/// Longest time that threads of a dropped pool are waited for.
+const END_LIMIT: Duration = Duration::from_secs(60);
 
 /// See the module.
 #[derive(Debug)]
@@ -119,9 +121,26 @@ impl Drop for Abort {
     }
 }
 
+fn take(runtime: &Mutex<Option<Runtime>>) -> Option<Runtime> {
+    runtime.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
 impl Drop for Pool {
     fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
+        let Some(runtime) = self.runtime.take() else { return };
+        // Threads that are let go while they end can crash the process (the C library reads a thread's
+        // record after it may be gone), so they are waited for, elsewhere.
+        let runtime = Arc::new(Mutex::new(Some(runtime)));
+        let taken = Arc::clone(&runtime);
+        let end = move || {
+            if let Some(runtime) = take(&taken) {
+                runtime.shutdown_timeout(END_LIMIT);
+            }
+        };
+        let ending = std::thread::Builder::new().name("query end".to_owned()).spawn(end);
+        if ending.is_err()
+            && let Some(runtime) = take(&runtime)
+        {
             runtime.shutdown_background();
         }
     }

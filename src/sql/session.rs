@@ -11,6 +11,7 @@ use datafusion::execution::object_store::{DefaultObjectStoreRegistry, ObjectStor
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::execution::{SessionStateDefaults, config::SessionConfig};
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
 use super::bounded::bounded;
 use super::errors::from_datafusion;
@@ -19,6 +20,7 @@ use super::literals::ComparedLiterals;
 use super::types::ZONE;
 use super::variant_get::variant_get;
 use crate::error::Result;
+use crate::scan::ProvedFilters;
 
 /// Rows of a batch between operators.
 const BATCH_ROWS: usize = 8192;
@@ -33,6 +35,8 @@ pub(super) fn base_state(memory: u64, cores: usize) -> Result<SessionState> {
     let functions = functions.into_iter().map(bounded).collect();
     let mut planners = SessionStateDefaults::default_expr_planners();
     planners.insert(0, Arc::new(ComparedLiterals));
+    let mut rules = PhysicalOptimizer::new().rules;
+    rules.insert(0, Arc::new(ProvedFilters));
     let state = SessionStateBuilder::new()
         .with_config(config(cores))
         .with_runtime_env(runtime_env(memory)?)
@@ -42,6 +46,7 @@ pub(super) fn base_state(memory: u64, cores: usize) -> Result<SessionState> {
         .with_window_functions(SessionStateDefaults::default_window_functions())
         .with_table_function_list(SessionStateDefaults::default_table_functions())
         .with_expr_planners(planners)
+        .with_physical_optimizer_rules(rules)
         .build();
     Ok(state)
 }
@@ -54,6 +59,11 @@ fn config(cores: usize) -> SessionConfig {
         .with_information_schema(false);
     let options = config.options_mut();
     options.execution.time_zone = Some(ZONE.to_owned());
+    // Its filters look numbers up by their bits, so that 0.0 would not find -0.0.
+    options.optimizer.enable_dynamic_filter_pushdown = false;
+    options.optimizer.enable_join_dynamic_filter_pushdown = false;
+    options.optimizer.enable_topk_dynamic_filter_pushdown = false;
+    options.optimizer.enable_aggregate_dynamic_filter_pushdown = false;
     options.sql_parser.enable_ident_normalization = false;
     options.sql_parser.map_string_types_to_utf8view = false;
     config

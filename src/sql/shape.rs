@@ -15,6 +15,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::literals::make_exact;
+use super::row_values::expand;
 use crate::error::{Error, Result};
 
 /// Deepest expression, operator chains counted.
@@ -115,6 +116,7 @@ impl VisitorMut for Shaper {
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        expand(expr);
         if let Expr::BinaryOp { op, .. } = expr
             && is_associative(op)
         {

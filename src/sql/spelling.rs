@@ -13,12 +13,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Schema, SchemaRef};
-use async_trait::async_trait;
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
-use crate::error::{Error, Result};
-use crate::table::{Column, ScanPlan, ScanRequest, Snapshot, TableIdent};
+use super::shown::Shown;
+use crate::error::Error;
+use crate::table::{Column, Snapshot, TableIdent};
 
 /// Names that are equal but for case.
 #[derive(Debug, Default)]
@@ -173,7 +173,7 @@ impl Spelling {
                 ..column.as_ref().clone()
             })
         });
-        let exposed = Exposed {
+        let exposed = Shown {
             schema: Arc::new(Schema::new_with_metadata(fields, snapshot.schema().metadata().clone())),
             columns: columns.collect(),
             inner: snapshot,
@@ -190,46 +190,13 @@ fn ambiguous(name: &str, stored: &[String]) -> Error {
     ))
 }
 
-/// A snapshot with other spellings of its top-level columns. Scans find columns by field id or
-/// by name mapping, so the spelling does not matter to them.
-#[derive(Debug)]
-struct Exposed {
-    inner: Arc<dyn Snapshot>,
-    schema: SchemaRef,
-    columns: Vec<Arc<Column>>,
-}
-
-#[async_trait]
-impl Snapshot for Exposed {
-    fn table(&self) -> &TableIdent {
-        self.inner.table()
-    }
-    fn id(&self) -> Option<i64> {
-        self.inner.id()
-    }
-    fn metadata_location(&self) -> &str {
-        self.inner.metadata_location()
-    }
-    fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-    fn columns(&self) -> &[Arc<Column>] {
-        &self.columns
-    }
-    fn identifier_columns(&self) -> Vec<String> {
-        self.inner.identifier_columns()
-    }
-    async fn plan_scan(&self, request: &ScanRequest) -> Result<ScanPlan> {
-        self.inner.plan_scan(request).await
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use arrow::datatypes::Field;
 
     use super::super::source::tokenize;
     use super::*;
+    use crate::error::Result;
 
     fn schema(names: &[&str]) -> SchemaRef {
         let fields: Vec<_> = names.iter().map(|n| Field::new(*n, DataType::Int32, true)).collect();

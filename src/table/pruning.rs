@@ -19,6 +19,8 @@ pub enum PruningKind {
     Pages,
     /// Bloom filter of a column chunk.
     Bloom,
+    /// What is known of all files that are left: a filter that every row passes is not asked again.
+    Residuals,
 }
 
 /// The switches; all are on by default.
@@ -31,6 +33,7 @@ pub struct Pruning {
     pub row_groups: bool,
     pub pages: bool,
     pub bloom: bool,
+    pub residuals: bool,
     /// A kind that judges wrongly by one, on purpose: shows that a test would notice.
     #[cfg(feature = "testing")]
     pub planted: Option<PruningKind>,
@@ -45,6 +48,7 @@ impl Default for Pruning {
             row_groups: true,
             pages: true,
             bloom: true,
+            residuals: true,
             #[cfg(feature = "testing")]
             planted: None,
         }
@@ -61,6 +65,7 @@ impl Pruning {
             row_groups: false,
             pages: false,
             bloom: false,
+            residuals: false,
             #[cfg(feature = "testing")]
             planted: None,
         }
@@ -75,6 +80,7 @@ impl Pruning {
             PruningKind::RowGroups => self.row_groups,
             PruningKind::Pages => self.pages,
             PruningKind::Bloom => self.bloom,
+            PruningKind::Residuals => self.residuals,
         }
     }
 

@@ -12,6 +12,8 @@ use crate::io::TableIo;
 pub struct ScanRequest {
     /// Terms that prune; never exact.
     pub predicate: Predicate,
+    /// For each filter, what every row satisfies that it does not let through.
+    pub misses: Vec<Predicate>,
     /// Tasks are to know their partition values ([`FileOrigin::partition`]).
     pub partition: bool,
     /// What may be pruned by.
@@ -27,6 +29,8 @@ pub struct PlanCounts {
     pub files_skipped_by_partition: u64,
     /// Data files left out by their counts and bounds.
     pub files_skipped_by_metrics: u64,
+    /// Filters that every row of the files that are left passes.
+    pub filters_proved: u64,
 }
 
 /// The files of a snapshot that a scan must read.
@@ -39,6 +43,8 @@ pub struct ScanPlan {
     pub has_name_mapping: bool,
     /// What was left out.
     pub counts: PlanCounts,
+    /// For each filter of [`ScanRequest::misses`], whether every row of these files passes it.
+    pub proved: Vec<bool>,
 }
 
 /// How the rows of a data file or delete file are stored.
@@ -133,8 +139,6 @@ pub struct PositionDeleteFile {
     pub format: FileFormat,
     pub size: u64,
     pub record_count: u64,
-    /// True when the file names one data file only.
-    pub file_scoped: bool,
 }
 
 /// Equality deletes of one scope and one set of key columns, and the age of the data file.

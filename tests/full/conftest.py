@@ -1,4 +1,4 @@
-"""One Spark session for the whole run, the tables it made, and two servers over them: with pruning and without.
+"""One Spark session for the whole run, the tables it made, and servers over them: with pruning, without, and with each kind off.
 
 Which Spark is used is decided by the virtual environment that runs the tests (`scripts/test.sh --full` has one for
 each version); `$SANDUR_SPARK_JAR` is Iceberg's runtime for it. What did not run is said at the end and goes to
@@ -35,7 +35,7 @@ def _clients():
 clients = _clients()
 start_server = clients.start_server
 
-PRUNING = ["manifests", "partitions", "metrics", "row_groups", "pages", "bloom"]
+PRUNING = ["manifests", "partitions", "metrics", "row_groups", "pages", "bloom", "residuals"]
 NOTES = []
 SKIPPED = []
 
@@ -55,13 +55,13 @@ def tables(spark):
 
 @pytest.fixture(scope="session")
 def servers(tables, start_server):
-    """Connections by name: `pruning` as configured by default, `plain` with each kind off."""
+    """Connections by name: `pruning` as configured by default, `plain` with every kind off, `no KIND` with that one off."""
     catalog = minitable.catalog_toml("spark", [(f"db.{name}", file) for name, file in tables.items()])
-    off = "[pruning]\n" + "".join(f"{kind} = false\n" for kind in PRUNING)
-    opened = {
-        "pruning": clients.connect(start_server(config=catalog)),
-        "plain": clients.connect(start_server(config=off + "\n" + catalog)),
-    }
+    off = {"pruning": [], "plain": PRUNING} | {f"no {kind}": [kind] for kind in PRUNING}
+    opened = {}
+    for name, kinds in off.items():
+        switches = "[pruning]\n" + "".join(f"{kind} = false\n" for kind in kinds)
+        opened[name] = clients.connect(start_server(config=switches + "\n" + catalog))
     yield opened
     for connection in opened.values():
         connection.close()

@@ -48,7 +48,6 @@ fn shared_delete_files_count_once_and_younger_data_is_not_touched() {
         format: FileFormat::Parquet,
         size: 1,
         record_count: 8,
-        file_scoped: false,
     });
     let file = |location: &str, sequence_number| EqualityDeleteFile {
         location: location.into(),

@@ -1,4 +1,8 @@
 //! `partitions`: files, rows and deletes of each partition of a snapshot.
+//!
+//! As in Iceberg Java (1.10 and later), files of two specs are in one partition where their values are equal in the
+//! unified partition type and both specs have equally many of its fields: the null of a field is told from a field
+//! that the spec lacks, a spec that was left and taken up again is not told from itself.
 
 use std::collections::HashMap;
 
@@ -15,8 +19,14 @@ use crate::iceberg::spec::{Literal, StructType, TableMetadata, Type};
 /// Id of the column `partition`.
 const PARTITION: i32 = 1;
 
-/// Values in the order of the unified partition type.
-type Key = Vec<Option<Literal>>;
+/// What makes a partition.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    /// How many fields of the unified partition type the spec has.
+    fields: usize,
+    /// In the order of the unified partition type.
+    values: Vec<Option<Literal>>,
+}
 
 /// What the files of a partition add up to.
 #[derive(Debug, Clone, Default)]
@@ -130,11 +140,16 @@ fn of_manifest(manifest: &Manifest, metadata: &TableMetadata) -> Result<Vec<(Key
         .spec_by_id(manifest.spec_id())
         .ok_or_else(|| Error::corrupt(format!("the table has no partition spec {}", manifest.spec_id())))?;
     let positions = positions(&partition_type(metadata)?, spec);
+    let fields = positions.iter().flatten().count();
     let mut found = Partitions::default();
     for entry in manifest.live() {
         let values = entry.partition();
-        let key = positions.iter().map(|at| at.and_then(|at| values.get(at).cloned()).flatten());
-        if let Some(totals) = found.of(key.collect(), manifest.spec_id()) {
+        let values = positions.iter().map(|at| at.and_then(|at| values.get(at).cloned()).flatten());
+        let key = Key {
+            fields,
+            values: values.collect(),
+        };
+        if let Some(totals) = found.of(key, manifest.spec_id()) {
             totals.add(&entry, metadata);
         }
     }
@@ -152,7 +167,7 @@ fn batch(rows: &[(Key, Totals)], partition: &StructType, wanted: &Wanted) -> Res
                     let Type::Primitive(primitive) = &field.field_type else {
                         return Err(Error::internal("a partition field is not primitive"));
                     };
-                    let values: Vec<_> = rows.iter().map(|(key, _)| key.get(at).cloned().flatten()).collect();
+                    let values: Vec<_> = rows.iter().map(|(key, _)| key.values.get(at).cloned().flatten()).collect();
                     literals(&values, primitive)
                 });
                 structs(field.data_type(), children.collect::<Result<_>>()?, rows.len())?

@@ -55,7 +55,7 @@ fn start_of(transform: &Transform, source: &PrimitiveType, ordinal: i64) -> Opti
 fn truncated(source: &PrimitiveType, width: u32, lower: Option<&Literal>, upper: Option<&Literal>) -> (Option<Datum>, Option<Datum>) {
     let start = lower.and_then(|v| datum(source, v));
     let end = upper.and_then(|v| datum(source, v)).and_then(|last| match last {
-        Datum::Number(v) => Some(Datum::Number(v + i128::from(width) - 1)),
+        Datum::Number(v) => v.checked_add(i128::from(width) - 1).map(Datum::Number),
         Datum::Bytes(v) => last_with_prefix(source, width, v).map(Datum::Bytes),
         _ => None,
     });

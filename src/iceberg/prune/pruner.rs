@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{MetricsFacts, PartitionProjection, SourceTypes};
 use crate::iceberg::manifest::{EntryRef, Manifest, ManifestContent, ManifestFile};
 use crate::iceberg::spec::TableMetadata;
-use crate::table::{Column, PlanCounts, Predicate, Pruning, PruningKind, ScanRequest};
+use crate::table::{Column, Facts, PlanCounts, Predicate, Pruning, PruningKind, ScanRequest};
 
 /// What one scan prunes by.
 #[derive(Debug)]
@@ -17,12 +17,15 @@ pub(in crate::iceberg) struct Pruner<'a> {
     /// By spec id.
     specs: HashMap<i32, PartitionProjection>,
     counts: PlanCounts,
+    residuals: Residuals<'a>,
 }
 
 impl<'a> Pruner<'a> {
     /// A pruner for the columns that a snapshot is read with.
     pub(in crate::iceberg) fn new(request: &'a ScanRequest, columns: &[Arc<Column>], metadata: &TableMetadata) -> Self {
-        let types = SourceTypes::new(&request.predicate.field_ids(), columns, metadata);
+        let asked = std::iter::once(&request.predicate).chain(&request.misses);
+        let ids: Vec<i32> = asked.flat_map(Predicate::field_ids).collect();
+        let types = SourceTypes::new(&ids, columns, metadata);
         let specs = metadata
             .partition_specs
             .iter()
@@ -34,6 +37,7 @@ impl<'a> Pruner<'a> {
             types,
             specs,
             counts: PlanCounts::default(),
+            residuals: Residuals::new(request),
         }
     }
 
@@ -57,6 +61,7 @@ impl<'a> Pruner<'a> {
     pub(in crate::iceberg) fn wanted_files<'m>(&mut self, manifest: &'m Manifest) -> Vec<EntryRef<'m>> {
         let live = manifest.live();
         if *self.predicate == Predicate::True {
+            self.residuals.give_up();
             return live.collect();
         }
         let projection = self.specs.get(&manifest.spec_id()).filter(|p| !p.is_empty());
@@ -77,6 +82,7 @@ impl<'a> Pruner<'a> {
             }
             let facts = MetricsFacts::new(entry, &self.types);
             if self.pruning.may_match(PruningKind::Metrics, self.predicate, &facts) {
+                self.residuals.judge(entry, projection, &facts);
                 wanted.push(entry);
             } else {
                 self.counts.files_skipped_by_metrics += 1;
@@ -85,8 +91,48 @@ impl<'a> Pruner<'a> {
         wanted
     }
 
+    /// For each filter, whether every row of the files that were wanted passes it.
+    pub(in crate::iceberg) fn proved(&self) -> &[bool] {
+        &self.residuals.proved
+    }
+
     /// What was left out so far.
     pub(in crate::iceberg) fn counts(&self) -> PlanCounts {
-        self.counts
+        let proved = self.residuals.proved.iter().filter(|proved| **proved).count();
+        PlanCounts {
+            filters_proved: proved as u64,
+            ..self.counts
+        }
+    }
+}
+
+/// Which filters every row of the files so far passes, by partition values or by counts and bounds.
+#[derive(Debug)]
+struct Residuals<'a> {
+    misses: &'a [Predicate],
+    proved: Vec<bool>,
+    pruning: Pruning,
+}
+
+impl<'a> Residuals<'a> {
+    fn new(request: &'a ScanRequest) -> Self {
+        Self {
+            misses: &request.misses,
+            proved: vec![request.pruning.is_on(PruningKind::Residuals); request.misses.len()],
+            pruning: request.pruning,
+        }
+    }
+
+    /// Files are read of which nothing was asked.
+    fn give_up(&mut self) {
+        self.proved.fill(false);
+    }
+
+    fn judge(&mut self, entry: EntryRef<'_>, projection: Option<&PartitionProjection>, metrics: &MetricsFacts<'_>) {
+        for (proved, misses) in self.proved.iter_mut().zip(self.misses).filter(|(proved, _)| **proved) {
+            let may_miss = |facts: &dyn Facts| self.pruning.may_match(PruningKind::Residuals, misses, facts);
+            let by_partition = projection.is_some_and(|p| !may_miss(&p.of_values(entry.partition())));
+            *proved = by_partition || !may_miss(metrics);
+        }
     }
 }

@@ -57,7 +57,7 @@ impl Filter {
         let Some(start) = chunk.bloom_filter_offset().and_then(|o| u64::try_from(o).ok()) else {
             return Ok(None);
         };
-        let part = (row_group as u64) << 32 | leaf.index as u64;
+        let part = ((row_group as u64) << 32 | leaf.index as u64) ^ io.cache_scope();
         let key = CacheKey::new(CacheKind::ParquetBloomFilter, Arc::clone(location), part);
         let filter = caches
             .metadata

@@ -21,6 +21,9 @@ use crate::scan::footer_repair::{MAX_DEPTH, field_header, list_header, skip, tak
 /// Largest page index of a file that is read.
 const INDEX_LIMIT: u64 = 32 << 20;
 
+/// Bytes of a page location at least: three fields, each with a header, and the end.
+const PAGE_BYTES: usize = 7;
+
 /// The part of a file that holds its page index.
 #[derive(Debug)]
 pub(super) struct PageIndex {
@@ -44,7 +47,7 @@ impl PageIndex {
         if all.end - all.start > INDEX_LIMIT {
             return Ok(None);
         }
-        let key = CacheKey::new(CacheKind::ParquetPageIndex, Arc::clone(location), 0);
+        let key = CacheKey::new(CacheKind::ParquetPageIndex, Arc::clone(location), io.cache_scope());
         let index = caches
             .metadata
             .get_or_load(key, async {
@@ -77,9 +80,9 @@ impl PageIndex {
         is_consistent(&pages, chunk, rows).then_some(pages)
     }
 
-    /// What is known of the values of each page of a column chunk.
-    pub(super) fn statistics(&self, chunk: &ColumnChunkMetaData) -> Option<Vec<PageStatistics<'_>>> {
-        parse_statistics(self.slice(column_span(chunk)?)?)
+    /// What is known of the values of each of the `pages` pages of a column chunk.
+    pub(super) fn statistics(&self, chunk: &ColumnChunkMetaData, pages: usize) -> Option<Vec<PageStatistics<'_>>> {
+        parse_statistics(self.slice(column_span(chunk)?)?, pages)
     }
 }
 
@@ -171,8 +174,10 @@ fn parse_pages(mut from: &[u8]) -> Option<Vec<Page>> {
         if element != wire::STRUCT {
             return None;
         }
-        // A list never has more elements than bytes.
-        let mut list = Vec::with_capacity(size.min(from.len()));
+        if size > from.len() / PAGE_BYTES {
+            return None;
+        }
+        let mut list = Vec::with_capacity(size);
         for _ in 0..size {
             list.push(parse_page(&mut from)?);
         }
@@ -200,7 +205,7 @@ fn parse_page(from: &mut &[u8]) -> Option<Page> {
     })
 }
 
-fn parse_statistics(mut from: &[u8]) -> Option<Vec<PageStatistics<'_>>> {
+fn parse_statistics(mut from: &[u8], count: usize) -> Option<Vec<PageStatistics<'_>>> {
     let (mut is_null, mut lower, mut upper, mut nulls) = (None, None, None, None);
     let mut last = 0;
     while let Some((id, kind)) = field_header(&mut from, last)? {
@@ -211,6 +216,9 @@ fn parse_statistics(mut from: &[u8]) -> Option<Vec<PageStatistics<'_>>> {
         }
         let start = from;
         let (element, size) = list_header(&mut from)?;
+        if matches!(id, 1..=3 | 5) && size != count {
+            return None;
+        }
         match (id, element) {
             (1, wire::TRUE | wire::FALSE) => is_null = Some(take(&mut from, size)?),
             (2 | 3, wire::BINARY) => {
@@ -280,7 +288,8 @@ mod tests {
         let bytes = [
             0x19, 0x21, 2, 1, 0x19, 0x28, 1, b'a', 0, 0x19, 0x28, 1, b'b', 0, 0x15, 0, 0x19, 0x26, 2, 14, 0,
         ];
-        let pages = parse_statistics(&bytes).unwrap();
+        assert_eq!(parse_statistics(&bytes, 3), None);
+        let pages = parse_statistics(&bytes, 2).unwrap();
         let page = |is_null, lower, upper, nulls| PageStatistics {
             is_null,
             lower,
@@ -294,7 +303,7 @@ mod tests {
     proptest! {
         #[test]
         fn foreign_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = (parse_pages(&bytes), parse_statistics(&bytes));
+            let _ = (parse_pages(&bytes), parse_statistics(&bytes, 3));
         }
     }
 }

@@ -230,7 +230,8 @@ impl FilePruner {
             .iter()
             .filter_map(|(id, leaf)| {
                 let chunk = group.columns().get(leaf.index)?;
-                let (pages, statistics) = (index.pages(chunk, rows)?, index.statistics(chunk)?);
+                let pages = index.pages(chunk, rows)?;
+                let statistics = index.statistics(chunk, pages.len())?;
                 (pages.len() == statistics.len()).then_some((
                     *id,
                     PagedColumn {

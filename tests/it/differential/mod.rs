@@ -27,13 +27,14 @@ const PREDICATES: usize = 50;
 /// Checks in which each kind must have skipped something.
 const SKIPPING: u64 = 500;
 
-const KINDS: [PruningKind; 6] = [
+const KINDS: [PruningKind; 7] = [
     PruningKind::Manifests,
     PruningKind::Partitions,
     PruningKind::Metrics,
     PruningKind::RowGroups,
     PruningKind::Pages,
     PruningKind::Bloom,
+    PruningKind::Residuals,
 ];
 
 fn without(kind: PruningKind) -> Pruning {
@@ -45,13 +46,14 @@ fn without(kind: PruningKind) -> Pruning {
         PruningKind::RowGroups => &mut pruning.row_groups,
         PruningKind::Pages => &mut pruning.pages,
         PruningKind::Bloom => &mut pruning.bloom,
+        PruningKind::Residuals => &mut pruning.residuals,
     };
     *switch = false;
     pruning
 }
 
 /// What each kind skipped so far, in the order of [`KINDS`].
-fn skipped(counters: &ScanCounters) -> [u64; 6] {
+fn skipped(counters: &ScanCounters) -> [u64; 7] {
     [
         counters.manifests_skipped(),
         counters.files_skipped_by_partition(),
@@ -59,6 +61,7 @@ fn skipped(counters: &ScanCounters) -> [u64; 6] {
         counters.row_groups_skipped_by_statistics(),
         counters.rows_skipped_by_pages(),
         counters.row_groups_skipped_by_bloom(),
+        counters.filters_proved(),
     ]
 }
 
@@ -112,7 +115,7 @@ fn pruned_scans_give_the_rows_of_the_model() {
             .collect();
         for round in 0..PREDICATES {
             let (sql, expected) = question.next();
-            let mut skips = [false; 6];
+            let mut skips = [false; 7];
             for (reader, how) in [(&on, "on"), (&off[round % off.len()], "one kind off")] {
                 let before = skipped(reader.counters());
                 let got = ids(reader, &sql);

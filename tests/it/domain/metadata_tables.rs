@@ -194,6 +194,36 @@ fn partitions_count_vectors_and_position_delete_files_apart() {
     );
 }
 
+/// As in Iceberg Java: the null of a field is no partition of a spec that lacks the field, but two specs of equally
+/// many fields share the partition in which all is null, as they share any other.
+#[test]
+fn partitions_tell_null_from_a_field_that_the_spec_lacks() {
+    let schema = Schema::new([optional(1, "a", Type::Int), optional(2, "b", Type::Int)]);
+    let mut table = TableBuilder::temp(schema).spec(PartitionSpec::new([identity(1, "a")])).create();
+    let file = |name: &str, partition: Value, row: Value, rows: usize| {
+        DataFile::named(name).partition(partition).rows(Value::Array(vec![row; rows]))
+    };
+    table.append(file("A", json!([null]), json!([null, 7]), 1));
+    table.append(file("B", json!([1]), json!([1, 7]), 2));
+    table.set_spec(PartitionSpec::new([identity(1, "a"), identity(2, "b")]));
+    table.append(file("C", json!([null, null]), json!([null, null]), 4));
+    table.append(file("D", json!([1, null]), json!([1, null]), 8));
+    table.set_spec(PartitionSpec::new([identity(2, "b")]));
+    table.append(file("E", json!([null]), json!([3, null]), 16));
+    table.set_spec(PartitionSpec::new([identity(1, "a")]));
+    table.append(file("F", json!([1]), json!([1, 9]), 32));
+    shows(
+        &table,
+        "SELECT partition.a, partition.b, spec_id, record_count, file_count FROM t.partitions ORDER BY record_count",
+        json!([
+            [null, null, 1, 4, 1],
+            [1, null, 1, 8, 1],
+            [null, null, 2, 17, 2],
+            [1, null, 3, 34, 2]
+        ]),
+    );
+}
+
 /// A spec that was left behind keeps its column; each file has the values of its own spec.
 #[test]
 fn partition_values_of_all_specs_are_in_one_struct() {

@@ -4,6 +4,7 @@
 //!
 //! Tests that retell a report of `known-faults.md` name its number.
 
+mod comparisons;
 mod equality;
 mod examples;
 mod formats;

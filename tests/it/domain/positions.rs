@@ -73,11 +73,21 @@ fn a_position_delete_file_serves_several_data_files() {
 
 #[test]
 fn bounds_on_the_path_change_nothing() {
-    for bounds in [PathBounds::Full, PathBounds::None, PathBounds::Truncated(16)] {
+    for bounds in [PathBounds::Full, PathBounds::None, PathBounds::Truncated(16), PathBounds::Cut(16)] {
         let mut table = by_region();
         table.delete_positions(PositionDeletes::named("P").rows("F1", [0, 2]).bounds(bounds));
         shows(&table, json!([["eu", 2], ["us", 1], ["us", 2], ["us", 3]]));
     }
+}
+
+#[test]
+fn equal_bounds_that_were_cut_are_no_path() {
+    let mut table = TableBuilder::temp(ids()).create();
+    let commit = Commit::new().data(DataFile::named("F1").rows(column(0..3)));
+    table.commit(commit.data(DataFile::named("F2").rows(column(10..13))));
+    let deletes = PositionDeletes::named("P").rows("F1", [1]).rows("F2", [0]);
+    table.delete_positions(deletes.bounds(PathBounds::Cut(5)));
+    shows(&table, column([0, 2, 11, 12]));
 }
 
 #[test]

@@ -285,6 +285,27 @@ fn a_column_that_a_file_lacks_has_its_partition_value() {
     shows(&table, json!([[2, null, 2]]));
 }
 
+/// A table that was replaced keeps the id of a column of the same name, whatever its type is now.
+#[test]
+fn an_old_snapshot_has_its_partition_values_in_its_own_unit() {
+    let schema = Schema::new([required(1, "id", Type::Long), optional(2, "at", Type::Timestamp)]);
+    let mut table = TableBuilder::temp(schema)
+        .format_version(3)
+        .spec(PartitionSpec::new([identity(2, "at")]))
+        .create();
+    let at = "2024-02-29T12:00:00.123456";
+    table.append(DataFile::named("F").schema(ids()).partition(json!([at])).rows(column([1])));
+    let old = table.snapshot_id().unwrap();
+    table.evolve(|s| s.promote("at", Type::TimestampNs));
+    table.append(
+        DataFile::named("G")
+            .schema(ids())
+            .partition(json!(["2024-02-29T12:00:00.123456789"]))
+            .rows(column([2])),
+    );
+    answers(&table, &format!("SELECT id, at FROM t VERSION AS OF {old}"), json!([[1, at]]));
+}
+
 #[test]
 fn a_column_of_unknown_type_is_null() {
     let schema = Schema::new([

@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 
 use super::{answers, ids, refuses, shows};
 use crate::differential::transforms::Transform;
-use crate::support::builder::{DataFile, PartitionSpec, Schema, TableBuilder, TestTable, Type, optional, partition, required};
+use crate::support::builder::{
+    Codec, DataFile, EqualityDeletes, PartitionSpec, RowFormat, Schema, TableBuilder, TestTable, Type, optional, partition, required,
+};
 
 /// Writes a Parquet file of one optional column `field` over that of a data file.
 fn replace<T: DataType>(table: &TestTable, name: &str, field: TypePtr, values: &[Option<T::T>]) {
@@ -355,4 +357,173 @@ fn a_cast_that_narrows_is_compared_as_it_was_written() {
     ] {
         answers(&table, &format!("SELECT count(*) FROM t WHERE {predicate}"), json!([[count]]));
     }
+}
+
+/// An optional struct of a required field: where the struct is null, the file's field holds anything.
+#[test]
+fn a_field_of_a_null_struct_is_null() {
+    for format in [RowFormat::Parquet, RowFormat::Avro(Codec::Null)] {
+        let inner = Type::fields([required(5, "y", Type::String)]);
+        let p = Type::fields([required(3, "x", Type::Int), optional(4, "q", inner)]);
+        let schema = Schema::new([required(1, "id", Type::Long), optional(2, "p", p)]);
+        let mut table = TableBuilder::temp(schema).create();
+        table.append(DataFile::named("F").stored_as(format).rows(json!([
+            [1, {"x": 5, "q": {"y": "a"}}],
+            [2, null],
+            [3, {"x": 7, "q": null}],
+            [4, null],
+        ])));
+        answers(
+            &table,
+            "SELECT id, p['x'], p['q']['y'] FROM t",
+            json!([[1, 5, "a"], [2, null, null], [3, 7, null], [4, null, null]]),
+        );
+        answers(&table, "SELECT id FROM t WHERE p['x'] IS NULL", json!([[2], [4]]));
+        answers(&table, "SELECT id FROM t WHERE p['x'] <> 5", json!([[3]]));
+        answers(&table, "SELECT id FROM t WHERE p['q']['y'] IS NULL", json!([[2], [3], [4]]));
+        answers(&table, "SELECT count(p['x']), sum(p['x']), min(p['x']) FROM t", json!([[2, 12, 5]]));
+        answers(&table, "SELECT id FROM t WHERE coalesce(p['x'], -1) = -1", json!([[2], [4]]));
+    }
+}
+
+/// A comparison that is put otherwise keeps its name for what stands around it.
+#[test]
+fn comparisons_may_stand_in_aggregates_groups_and_orders() {
+    let schema = Schema::new([
+        optional(1, "i", Type::Int),
+        optional(2, "u", Type::Timestamp),
+        optional(3, "d", Type::Decimal(5, 2)),
+        optional(4, "f", Type::Double),
+    ]);
+    let mut table = TableBuilder::temp(schema).create();
+    table.append(DataFile::named("F").rows(json!([
+        [1, "2024-01-05T10:00:00.000001", "1.10", 0.0],
+        [2, "2024-01-06T10:00:00.000000", "2.20", 1.5],
+    ])));
+    answers(
+        &table,
+        "SELECT sum(CASE WHEN CAST(i AS DOUBLE) <> 2.5 THEN 1 ELSE 0 END) AS n FROM t",
+        json!([[2]]),
+    );
+    answers(
+        &table,
+        "SELECT count(*) FILTER (WHERE CAST(i AS DOUBLE) <> 1.0) FROM t",
+        json!([[1]]),
+    );
+    answers(
+        &table,
+        "SELECT CAST(i AS DOUBLE) > 1.5 AS k, count(*) FROM t GROUP BY CAST(i AS DOUBLE) > 1.5",
+        json!([[false, 1], [true, 1]]),
+    );
+    answers(
+        &table,
+        "SELECT CAST(i AS DOUBLE) > 1.5, count(*) FROM t GROUP BY 1",
+        json!([[false, 1], [true, 1]]),
+    );
+    answers(&table, "SELECT i FROM t ORDER BY CAST(i AS VARCHAR) = '1', i", json!([[2], [1]]));
+    answers(
+        &table,
+        "SELECT DISTINCT CAST(i AS DOUBLE) > 1.5 FROM t ORDER BY 1",
+        json!([[false], [true]]),
+    );
+    answers(
+        &table,
+        "SELECT i, row_number() OVER (ORDER BY CAST(i AS VARCHAR) = '1') AS r FROM t",
+        json!([[2, 1], [1, 2]]),
+    );
+    answers(
+        &table,
+        "SELECT bool_or(CAST(u AS DATE) = DATE '2024-01-05') FROM t",
+        json!([[true]]),
+    );
+    answers(
+        &table,
+        "SELECT u < TIMESTAMP '2024-01-05 10:00:00.000001001', count(*) FROM t GROUP BY u < TIMESTAMP '2024-01-05 10:00:00.000001001'",
+        json!([[true, 1], [false, 1]]),
+    );
+    answers(
+        &table,
+        "SELECT d IN (1.1, 5.5), count(*) FROM t GROUP BY d IN (1.1, 5.5)",
+        json!([[true, 1], [false, 1]]),
+    );
+    answers(
+        &table,
+        "SELECT f IN (0.0, 9.0, 8.0, 7.0), count(*) FROM t GROUP BY 1",
+        json!([[true, 1], [false, 1]]),
+    );
+    answers(
+        &table,
+        "SELECT d / 3.0 > 0.3666 AND d / 3.0 < 0.3667 FROM t WHERE i = 1",
+        json!([[true]]),
+    );
+}
+
+#[test]
+fn the_two_zeros_are_one_number_also_in_a_list() {
+    let schema = Schema::new([
+        optional(1, "id", Type::Long),
+        optional(2, "f", Type::Float),
+        optional(3, "d", Type::Double),
+        optional(4, "i", Type::Int),
+    ]);
+    let mut table = TableBuilder::temp(schema).create();
+    table.append(DataFile::named("F").rows(json!([[1, -0.0, -0.0, 0], [2, 0.0, 0.0, 0], [3, 9.0, 9.0, 9], [4, 1.0, 1.0, 1]])));
+    for list in [
+        "0.0, 9.0",
+        "-0.0, 9.0",
+        "0.0, 9.0, 10, 11, 12, 13",
+        "0, 9",
+        "-0.0, 9.0, 20, 21, 22, 23",
+    ] {
+        for column in ["f", "d", "i"] {
+            answers(
+                &table,
+                &format!("SELECT id FROM t WHERE {column} IN ({list})"),
+                json!([[1], [2], [3]]),
+            );
+            answers(&table, &format!("SELECT id FROM t WHERE {column} NOT IN ({list})"), json!([[4]]));
+        }
+    }
+    answers(&table, "SELECT id FROM t WHERE d IN (NULL, 0.0, 5.0, 6.0, 7.0)", json!([[1], [2]]));
+    answers(&table, "SELECT id FROM t WHERE i IN (f, 100.5)", json!([[1], [2], [3], [4]]));
+}
+
+#[test]
+fn moments_of_all_years_are_compared() {
+    for (of, zone) in [(Type::Timestamp, ""), (Type::Timestamptz, "Z")] {
+        let mut table = TableBuilder::temp(Schema::new([optional(1, "ts", of)])).create();
+        table.append(DataFile::named("F").rows(json!([
+            [format!("0001-01-01T00:00:00.000000{zone}")],
+            [format!("2024-02-29T12:00:00.123457{zone}")],
+            [format!("9999-12-31T23:59:59.000000{zone}")],
+        ])));
+        for (predicate, count) in [
+            ("ts > '9000-01-01'", 1),
+            ("ts = '9999-12-31 23:59:59'", 1),
+            ("ts >= DATE '9999-12-31'", 1),
+            ("ts < DATE '0001-01-02'", 1),
+            ("ts BETWEEN '0001-01-01' AND '9999-12-31'", 2),
+            ("ts IN ('9999-12-31 23:59:59', '2024-02-29 12:00:00.123457')", 2),
+            ("ts > '2024-02-29 12:00:00.123456789'", 2),
+            ("ts = '2024-02-29 12:00:00.123457001'", 0),
+            ("NOT (ts = '9999-12-31 23:59:59')", 2),
+        ] {
+            answers(&table, &format!("SELECT count(*) FROM t WHERE {predicate}"), json!([[count]]));
+        }
+    }
+}
+
+/// A struct that was added with a default is there in old files, field by field.
+#[test]
+fn a_field_of_a_struct_that_is_a_default_can_be_a_key_and_a_condition() {
+    let mut table = TableBuilder::temp(ids()).format_version(3).create();
+    table.append(DataFile::named("F").rows(json!([[1], [2]])).row_group_rows(1));
+    let s = Type::fields([optional(3, "a", Type::Int).default_value(json!(5))]);
+    table.evolve(|schema| schema.add(optional(2, "s", s).default_value(json!({}))));
+    table.append(DataFile::named("G").rows(json!([[3, {"a": 6}], [4, null]])));
+    answers(&table, "SELECT id FROM t WHERE s['a'] = 5", json!([[1], [2]]));
+    answers(&table, "SELECT id FROM t WHERE s['a'] IS NOT NULL", json!([[1], [2], [3]]));
+    let key = Schema::new([optional(2, "s", Type::fields([optional(3, "a", Type::Int)]))]);
+    table.delete_keys(EqualityDeletes::named("E", [3]).schema(key).rows(json!([[{"a": 5}]])));
+    answers(&table, "SELECT id FROM t", json!([[3], [4]]));
 }

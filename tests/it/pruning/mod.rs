@@ -6,6 +6,7 @@
 mod inside;
 mod metrics;
 mod partitions;
+mod residuals;
 mod types;
 
 use std::sync::Arc;
@@ -71,13 +72,14 @@ async fn ask(table: &TestTable, at: &AsOf, sql: &str, pruning: Pruning, zone: Op
 /// Every way to switch pruning: all on first, all off last.
 fn switches() -> Vec<Pruning> {
     let on = Pruning::default;
-    let mut all = vec![on(); 7];
+    let mut all = vec![on(); 8];
     all[1].manifests = false;
     all[2].partitions = false;
     all[3].metrics = false;
     all[4].row_groups = false;
     all[5].pages = false;
     all[6].bloom = false;
+    all[7].residuals = false;
     all.push(Pruning::off());
     all
 }
@@ -102,6 +104,7 @@ fn answers_at(table: &TestTable, at: &AsOf, sql: &str, rows: &Value) -> Answer {
             (pruning.row_groups || pruning.pages, counters.row_groups_skipped_by_statistics()),
             (pruning.pages, counters.pages_skipped() + counters.rows_skipped_by_pages()),
             (pruning.bloom, counters.row_groups_skipped_by_bloom()),
+            (pruning.residuals, counters.filters_proved()),
         ];
         for (is_on, count) in skipped {
             assert!(is_on || count == 0, "{count} skipped by what is off: {pruning:?}");

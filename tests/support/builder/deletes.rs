@@ -24,6 +24,8 @@ pub enum PathBounds {
     None,
     /// Cut to so many bytes, as metrics modes did; such bounds bind to nothing.
     Truncated(usize),
+    /// Cut to so many bytes without rounding the upper one up, as some writers do against the specification.
+    Cut(usize),
 }
 
 #[derive(Debug, Clone)]
@@ -175,6 +177,11 @@ impl PositionDeletes {
             PathBounds::None => {
                 for bounds in [&mut entry.metrics.lower, &mut entry.metrics.upper] {
                     bounds.clear();
+                }
+            }
+            PathBounds::Cut(length) => {
+                for bounds in [&mut entry.metrics.lower, &mut entry.metrics.upper] {
+                    bounds.get_mut(&PATH_ID).expect("a path").truncate(length);
                 }
             }
             PathBounds::Truncated(length) => {

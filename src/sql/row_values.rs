@@ -1,0 +1,105 @@
+//! Comparisons of row values, `(a, b) < (c, d)`, as the comparisons of their parts that the standard
+//! says they are.
+//!
+//! Invariant: null makes a comparison unknown where the standard says so; the engine itself would
+//! compare structs, for which null is a value.
+
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
+
+/// Puts a comparison of row values as one of their parts; other expressions stay.
+pub(super) fn expand(expr: &mut Expr) {
+    if let Some(expanded) = expanded(expr) {
+        *expr = expanded;
+    }
+}
+
+fn expanded(expr: &Expr) -> Option<Expr> {
+    match expr {
+        Expr::BinaryOp { left, op, right } => compare(parts(left)?, op, parts(right)?),
+        Expr::IsDistinctFrom(left, right) => Some(not(same(parts(left)?, parts(right)?)?)),
+        Expr::IsNotDistinctFrom(left, right) => same(parts(left)?, parts(right)?),
+        Expr::InList { expr, list, negated } => {
+            let row = parts(expr)?;
+            let equal = list.iter().map(|item| compare(row, &BinaryOperator::Eq, parts(item)?));
+            let any = joined(equal.collect::<Option<Vec<_>>>()?, &BinaryOperator::Or)?;
+            Some(if *negated { not(any) } else { any })
+        }
+        Expr::Between { expr, negated, low, high } => {
+            let row = parts(expr)?;
+            let least = compare(row, &BinaryOperator::GtEq, parts(low)?)?;
+            let both = and(least, compare(row, &BinaryOperator::LtEq, parts(high)?)?);
+            Some(if *negated { not(both) } else { both })
+        }
+        _ => None,
+    }
+}
+
+/// The parts of a row value.
+fn parts(expr: &Expr) -> Option<&[Expr]> {
+    match expr {
+        Expr::Tuple(parts) => Some(parts),
+        Expr::Nested(inner) => parts(inner),
+        _ => None,
+    }
+}
+
+fn compare(left: &[Expr], op: &BinaryOperator, right: &[Expr]) -> Option<Expr> {
+    use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+    if left.len() != right.len() {
+        return None;
+    }
+    let each = |op: &BinaryOperator| left.iter().zip(right).map(|(l, r)| binary(l, op, r)).collect();
+    match op {
+        Eq => joined(each(&Eq), &BinaryOperator::And),
+        NotEq => joined(each(&NotEq), &BinaryOperator::Or),
+        Lt | LtEq | Gt | GtEq => {
+            let strict = if matches!(op, Lt | LtEq) { Lt } else { Gt };
+            let mut pairs = left.iter().zip(right).rev();
+            let (last_left, last_right) = pairs.next()?;
+            // The first part decides unless it is equal.
+            Some(pairs.fold(binary(last_left, op, last_right), |rest, (l, r)| {
+                or(binary(l, &strict, r), and(binary(l, &Eq, r), rest))
+            }))
+        }
+        _ => None,
+    }
+}
+
+fn same(left: &[Expr], right: &[Expr]) -> Option<Expr> {
+    if left.len() != right.len() {
+        return None;
+    }
+    let pair = |(l, r): (&Expr, &Expr)| Expr::IsNotDistinctFrom(Box::new(l.clone()), Box::new(r.clone()));
+    joined(left.iter().zip(right).map(pair).collect(), &BinaryOperator::And)
+}
+
+fn joined(terms: Vec<Expr>, op: &BinaryOperator) -> Option<Expr> {
+    terms.into_iter().reduce(|left, right| of(left, op, right))
+}
+
+fn binary(left: &Expr, op: &BinaryOperator, right: &Expr) -> Expr {
+    of(left.clone(), op, right.clone())
+}
+
+fn and(left: Expr, right: Expr) -> Expr {
+    of(left, &BinaryOperator::And, right)
+}
+
+fn or(left: Expr, right: Expr) -> Expr {
+    of(left, &BinaryOperator::Or, right)
+}
+
+fn of(left: Expr, op: &BinaryOperator, right: Expr) -> Expr {
+    Expr::BinaryOp {
+        left: Box::new(left),
+        op: op.clone(),
+        right: Box::new(right),
+    }
+}
+
+fn not(expr: Expr) -> Expr {
+    Expr::UnaryOp {
+        op: UnaryOperator::Not,
+        expr: Box::new(Expr::Nested(Box::new(expr))),
+    }
+}
