@@ -41,8 +41,10 @@ fn table() -> TestTable {
 #[track_caller]
 fn asked(table: &TestTable, condition: &str, count: i64, proved: u64, reads: bool) {
     let sql = format!("SELECT count(*) FROM t WHERE {condition}");
-    let mut off = Pruning::default();
-    off.residuals = false;
+    let off = Pruning {
+        residuals: false,
+        ..Pruning::default()
+    };
     for pruning in [Pruning::default(), off, Pruning::off()] {
         let reader = Reader::pruning(table, pruning).unwrap();
         let rows = reader.query(&sql).unwrap().rows;
