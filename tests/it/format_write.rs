@@ -39,11 +39,10 @@ fn assert_same(a: &TableMetadata, b: &TableMetadata, name: &str) {
         (b.format_version, b.table_uuid, &b.location),
         "{name}"
     );
-    assert_eq!(
-        (a.last_sequence_number, a.next_row_id),
-        (b.last_sequence_number, b.next_row_id),
-        "{name}"
-    );
+    // A v3 table without snapshots may leave its next row id out.
+    let next_row_id = |table: &TableMetadata| table.next_row_id.or((table.format_version > 2).then_some(0));
+    let numbers = |table: &TableMetadata| (table.last_sequence_number, next_row_id(table));
+    assert_eq!(numbers(a), numbers(b), "{name}");
     assert_eq!((&a.schemas, a.current_schema_id), (&b.schemas, b.current_schema_id), "{name}");
     assert_eq!(
         (&a.partition_specs, a.default_spec_id),

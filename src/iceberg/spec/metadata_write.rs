@@ -141,22 +141,34 @@ impl<'a> Renderer<'a> {
         Ok(self.raw)
     }
 
+    /// A schema as it was, with the id that v1 may leave out.
+    fn schema(&self, schema: &Arc<Schema>) -> Result<Value> {
+        let Some(base) = self.base else { return schema.to_json() };
+        let Some(at) = base.schemas.iter().position(|old| Arc::ptr_eq(old, schema)) else {
+            return schema.to_json();
+        };
+        let listed = self.old("schemas", Some(at));
+        match listed.or_else(|| base.raw.get("schema")) {
+            Some(Value::Object(old)) => {
+                let mut old = old.clone();
+                if (listed.is_none() || self.leaves_v1()) && !old.contains_key("schema-id") {
+                    old.insert("schema-id".to_owned(), json!(schema.schema_id()));
+                }
+                Ok(Value::Object(old))
+            }
+            _ => schema.to_json(),
+        }
+    }
+
     fn schemas(&mut self) -> Result<()> {
         let table = self.table;
-        let render = |schema: &Arc<Schema>| -> Result<Value> {
-            let at = self
-                .base
-                .and_then(|base| base.schemas.iter().position(|old| Arc::ptr_eq(old, schema)));
-            match self.old("schemas", at) {
-                Some(old) if !self.leaves_v1() || old.get("schema-id").is_some() => Ok(old.clone()),
-                _ => schema.to_json(),
-            }
-        };
-        let schemas: Vec<Value> = table.schemas.iter().map(render).collect::<Result<_>>()?;
+        let schemas: Vec<Value> = table.schemas.iter().map(|schema| self.schema(schema)).collect::<Result<_>>()?;
         if table.format_version == 1 {
-            let at = table.schemas.iter().position(|s| s.schema_id() == table.current_schema_id);
-            if let Some(current) = at.and_then(|at| schemas.get(at)) {
-                self.set("schema", current.clone());
+            let current = table.schemas.iter().position(|s| s.schema_id() == table.current_schema_id);
+            let was = self.base.and_then(|base| base.current_schema().ok());
+            let is_new = current.and_then(|at| table.schemas.get(at)) != was || !self.raw.contains_key("schema");
+            if let Some(schema) = current.and_then(|at| schemas.get(at)).filter(|_| is_new) {
+                self.set("schema", schema.clone());
             }
         } else {
             self.remove("schema");
@@ -166,25 +178,43 @@ impl<'a> Renderer<'a> {
         Ok(())
     }
 
+    /// A partition spec as it was, with the field ids that v1 may leave out.
+    fn spec(&self, spec: &Arc<PartitionSpec>) -> Value {
+        let Some(base) = self.base else { return spec.to_json() };
+        let Some(at) = base.partition_specs.iter().position(|old| Arc::ptr_eq(old, spec)) else {
+            return spec.to_json();
+        };
+        let listed = self.old("partition-specs", Some(at));
+        if let Some(listed) = listed.filter(|_| !self.leaves_v1()) {
+            return listed.clone();
+        }
+        // Before there were several specs, v1 had the fields of the one alone.
+        let bare = || {
+            base.raw
+                .get("partition-spec")
+                .map(|fields| json!({"spec-id": spec.spec_id, "fields": fields}))
+        };
+        let Some(mut old) = listed.cloned().or_else(bare) else {
+            return spec.to_json();
+        };
+        let fields = old.get_mut("fields").and_then(Value::as_array_mut);
+        for (old, field) in fields.into_iter().flatten().zip(&spec.fields) {
+            if let Some(old) = old.as_object_mut().filter(|old| !old.contains_key("field-id")) {
+                old.insert("field-id".to_owned(), json!(field.field_id));
+            }
+        }
+        old
+    }
+
     fn partition_specs(&mut self) {
         let table = self.table;
-        let has_ids = |spec: &Value| {
-            let fields = spec.get("fields").and_then(Value::as_array);
-            fields.is_some_and(|fields| fields.iter().all(|field| field.get("field-id").is_some()))
-        };
-        let render = |spec: &Arc<PartitionSpec>| {
-            let at = self
-                .base
-                .and_then(|base| base.partition_specs.iter().position(|old| Arc::ptr_eq(old, spec)));
-            match self.old("partition-specs", at) {
-                Some(old) if !self.leaves_v1() || has_ids(old) => old.clone(),
-                _ => spec.to_json(),
-            }
-        };
-        let specs: Vec<Value> = table.partition_specs.iter().map(render).collect();
+        let specs: Vec<Value> = table.partition_specs.iter().map(|spec| self.spec(spec)).collect();
         if table.format_version == 1 {
-            let at = table.partition_specs.iter().position(|s| s.spec_id == table.default_spec_id);
-            if let Some(fields) = at.and_then(|at| specs.get(at)).and_then(|spec| spec.get("fields")) {
+            let default = table.partition_specs.iter().position(|s| s.spec_id == table.default_spec_id);
+            let was = self.base.and_then(|base| base.spec_by_id(base.default_spec_id));
+            let is_new = default.and_then(|at| table.partition_specs.get(at)) != was || !self.raw.contains_key("partition-spec");
+            let fields = default.and_then(|at| specs.get(at)).and_then(|spec| spec.get("fields"));
+            if let Some(fields) = fields.filter(|_| is_new) {
                 self.set("partition-spec", fields.clone());
             }
         } else {

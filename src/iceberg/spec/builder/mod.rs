@@ -24,7 +24,7 @@ pub use snapshots::MAIN_BRANCH;
 
 use super::metadata_json::from_object;
 use super::metadata_write::render;
-use super::{SortOrder, TableMetadata};
+use super::{Snapshot, SortOrder, TableMetadata};
 use crate::error::{Error, Result};
 
 /// Table property: how many earlier metadata files the metadata remembers.
@@ -47,6 +47,14 @@ pub struct MetadataBuilder {
     is_changed: bool,
 }
 
+/// The first row id that no snapshot has taken, for files that do not tell it.
+fn rows_handed_out(snapshots: &[Arc<Snapshot>]) -> u64 {
+    let ends = snapshots
+        .iter()
+        .map(|snapshot| snapshot.first_row_id.unwrap_or(0).saturating_add(snapshot.added_rows.unwrap_or(0)));
+    ends.max().unwrap_or(0)
+}
+
 impl MetadataBuilder {
     /// Starts from a table's metadata. `base_location` is its metadata file, which the new metadata
     /// remembers; `now_ms` is the time, taken later where the table is ahead of it.
@@ -58,6 +66,9 @@ impl MetadataBuilder {
         let logged = table.snapshot_log.iter().map(|(time, _)| *time);
         let logged = logged.chain(table.metadata_log.iter().map(|(time, _)| *time));
         table.last_updated_ms = logged.chain([now_ms, table.last_updated_ms]).max().unwrap_or(now_ms);
+        if table.format_version > 2 && table.next_row_id.is_none() {
+            table.next_row_id = Some(rows_handed_out(&table.snapshots));
+        }
         Self {
             base_location: base_location.map(str::to_owned),
             logged_before: table.snapshot_log.len(),

@@ -27,8 +27,8 @@ fn versions_go_up_only() {
 fn a_table_of_an_old_writer_gets_what_later_versions_require() {
     let base = parse(&json!({
         "format-version": 1, "location": "file:/t", "last-updated-ms": 1000, "last-column-id": 1, "own-key": {"x": 1},
-        "schema": {"type": "struct", "fields": [{"id": 1, "name": "x", "required": true, "type": "long"}]},
-        "partition-spec": [{"name": "x", "transform": "identity", "source-id": 1}],
+        "schema": {"type": "struct", "fields": [{"id": 1, "name": "x", "required": true, "type": "long", "own": 1}]},
+        "partition-spec": [{"name": "x", "transform": "identity", "source-id": 1, "own": 1}],
         "snapshots": [{"snapshot-id": 5, "sequence-number": 9, "timestamp-ms": 900, "manifests": ["m"], "own": 1}],
         "current-snapshot-id": 5
     }));
@@ -49,14 +49,35 @@ fn a_table_of_an_old_writer_gets_what_later_versions_require() {
     assert_eq!(json["schemas"][0]["schema-id"], 0);
     assert_eq!(
         json["partition-specs"],
-        json!([{"spec-id": 0, "fields": [{"source-id": 1, "field-id": 1000, "name": "x", "transform": "identity"}]}])
+        json!([{"spec-id": 0, "fields": [{"source-id": 1, "field-id": 1000, "name": "x", "transform": "identity", "own": 1}]}])
     );
+    assert_eq!(json["schemas"][0]["fields"][0]["own"], json!(1));
     assert_eq!(
         (&json["last-partition-id"], &json["last-sequence-number"]),
         (&json!(1000), &json!(0))
     );
     assert!(!json.contains_key("schema") && !json.contains_key("partition-spec"));
     assert_eq!(committed(&table, 6).last_sequence_number, 1);
+}
+
+#[test]
+fn a_v3_table_that_does_not_tell_its_next_row_id_counts_on_from_its_snapshots() {
+    for snapshots in [0, 1] {
+        let base = if snapshots == 0 { table(3) } else { committed(&table(3), 7) };
+        let mut value = Value::Object(base.raw.clone());
+        value.as_object_mut().unwrap().remove("next-row-id");
+        let base = parse(&value);
+        assert_eq!(base.next_row_id, None);
+        let builder = change(&base);
+        let without = Snapshot {
+            first_row_id: None,
+            added_rows: None,
+            ..snapshot(&builder, 8)
+        };
+        assert_eq!(builder.table().next_row_id, Some(10 * snapshots));
+        assert_refused(change(&base).add_snapshot(without), "the table's next one is");
+        assert_eq!(committed(&base, 8).next_row_id, Some(10 * snapshots + 10));
+    }
 }
 
 #[test]
