@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 use crate::support::cases;
 
 /// What another Avro reader sees: the fields of a record by their ids, unions taken off.
-type Row = HashMap<i32, (Json, Value)>;
+pub(crate) type Row = HashMap<i32, (Json, Value)>;
 
 fn unwrap_union(value: &Value) -> &Value {
     match value {
@@ -47,7 +47,7 @@ fn row(schema: &Json, value: &Value) -> Row {
 }
 
 /// All rows of a file and its metadata; `None` where the other reader fails.
-fn oracle(bytes: &[u8]) -> Option<(Vec<Row>, HashMap<String, Vec<u8>>)> {
+pub(crate) fn oracle(bytes: &[u8]) -> Option<(Vec<Row>, HashMap<String, Vec<u8>>)> {
     let reader = apache_avro::Reader::new(bytes).ok()?;
     let metadata = reader.user_metadata().clone();
     // The crate's own copy of the schema keeps no order of attributes; the file's text does.
@@ -136,7 +136,7 @@ fn bounds(row: &Row, id: i32, key_id: i32) -> BTreeMap<i32, Vec<u8>> {
     map(row, id, key_id, |pair, id| bytes(pair, id).map(<[u8]>::to_vec))
 }
 
-fn assert_list_entry(ours: &ManifestFile, theirs: &Row, name: &str) {
+pub(crate) fn assert_list_entry(ours: &ManifestFile, theirs: &Row, name: &str) {
     let unsigned = |id| number(theirs, id).map(|v| u64::try_from(v).unwrap());
     assert_eq!(ours.location, text(theirs, 500).unwrap(), "{name}");
     assert_eq!(ours.length, unsigned(501), "{name}");
@@ -194,7 +194,7 @@ fn same_value(ours: Option<&Literal>, theirs: Option<&Value>) -> bool {
 }
 
 /// Compares a manifest with what the other reader sees, inheritance worked out anew.
-fn assert_manifest(ours: &Manifest, listed: &ManifestFile, spec: &PartitionSpec, theirs: &[Row], is_v1: bool, name: &str) {
+pub(crate) fn assert_manifest(ours: &Manifest, listed: &ManifestFile, spec: &PartitionSpec, theirs: &[Row], is_v1: bool, name: &str) {
     assert_eq!(ours.len(), theirs.len(), "{name}");
     assert_eq!(ours.content(), listed.content, "{name}");
     assert_eq!(ours.spec_id(), spec.spec_id, "{name}");
@@ -279,7 +279,7 @@ fn assert_manifest(ours: &Manifest, listed: &ManifestFile, spec: &PartitionSpec,
     }
 }
 
-fn avro_files(dir: &Path) -> Vec<PathBuf> {
+pub(crate) fn avro_files(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).into_iter().flatten() {
         let path = entry.unwrap().path();

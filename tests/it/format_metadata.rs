@@ -56,7 +56,7 @@ fn mapping_is_a_list(table: &TableMetadata) -> bool {
 }
 
 /// Metadata files below `dir`, at any depth.
-fn metadata_files(dir: &Path, found: &mut Vec<PathBuf>) {
+pub(crate) fn metadata_files(dir: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {

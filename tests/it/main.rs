@@ -20,6 +20,7 @@ mod format_bitmap;
 mod format_manifest;
 mod format_metadata;
 mod format_puffin;
+mod format_write;
 mod golden;
 mod layering;
 mod pruning;

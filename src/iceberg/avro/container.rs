@@ -6,16 +6,16 @@ use super::codec::Decompressor;
 use super::{AvroSchema, Codec, Cursor, Framing};
 use crate::error::{Error, Result};
 
-const MAGIC: &[u8; 4] = b"Obj\x01";
+pub(super) const MAGIC: &[u8; 4] = b"Obj\x01";
 pub(super) const SYNC_LEN: usize = 16;
 
 /// What Iceberg's AES-GCM streams start with (spec "GCM stream").
 const ENCRYPTED_MAGIC: &[u8] = b"AGS1";
 
 /// Key of the writer schema in the metadata.
-const SCHEMA_KEY: &str = "avro.schema";
+pub(super) const SCHEMA_KEY: &str = "avro.schema";
 /// Key of the codec in the metadata; absent means null.
-const CODEC_KEY: &str = "avro.codec";
+pub(super) const CODEC_KEY: &str = "avro.codec";
 
 /// A container file whose bytes are all at hand; yields its blocks in order.
 #[derive(Debug, Clone)]

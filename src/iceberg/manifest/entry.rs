@@ -4,6 +4,7 @@
 use std::fmt;
 
 use super::Manifest;
+use crate::error::Result;
 use crate::iceberg::spec::PartitionValues;
 
 /// What the snapshot that wrote the manifest did with the file.
@@ -135,6 +136,11 @@ impl<'a> EntryRef<'a> {
 
     fn flags(&self) -> Flags {
         Flags::unpack(at(&self.manifest.columns.flags, self.row))
+    }
+
+    /// Whether the entry holds all that its manifest's file says of it.
+    pub(super) fn check_complete(&self) -> Result<()> {
+        self.manifest.check_complete()
     }
 
     /// Position of the entry in its manifest, from 0.

@@ -98,14 +98,24 @@ impl ManifestFile {
 /// Errors: `Corrupt` for bytes that are no manifest list, `Unsupported` for an unknown codec
 /// or format version.
 pub fn read_manifest_list(bytes: &[u8], file: &str) -> Result<Vec<ManifestFile>> {
-    read(bytes).context("manifest list", || file)
+    read(bytes, false).context("manifest list", || file)
 }
 
-fn read(bytes: &[u8]) -> Result<Vec<ManifestFile>> {
+/// As [`read_manifest_list`], for a list that is to be written anew.
+///
+/// Errors: also `Unsupported` for a list with columns that are not known here and would be lost.
+pub fn read_manifest_list_in_full(bytes: &[u8], file: &str) -> Result<Vec<ManifestFile>> {
+    read(bytes, true).context("manifest list", || file)
+}
+
+fn read(bytes: &[u8], in_full: bool) -> Result<Vec<ManifestFile>> {
     let mut container = Container::open(bytes)?;
     format_version(&container)?;
     let schema = container.schema()?;
     let plan = Plan::compile(&schema)?;
+    if in_full {
+        plan.check_complete(&schema)?;
+    }
     let mut manifests = Vec::new();
     let mut buffer = BlockBuffer::default();
     let mut decoded = 0;
@@ -209,6 +219,24 @@ impl Plan {
         };
         let steps = fields.iter().map(|field| step(field).context("field", || &field.name));
         Ok(Self(steps.collect::<Result<_>>()?))
+    }
+
+    /// Refuses columns that are passed over.
+    fn check_complete(&self, schema: &AvroSchema) -> Result<()> {
+        let (_, fields) = schema.fields(schema.root())?;
+        let skipped = self.0.iter().zip(fields).filter(|(step, _)| match step {
+            Step::Skip(_) => true,
+            Step::Partitions(_, plan) => plan.steps.iter().any(|step| matches!(step, SummaryStep::Skip(_))),
+            Step::Column(..) => false,
+        });
+        let names: Vec<&str> = skipped.map(|(_, field)| field.name.as_str()).collect();
+        if names.is_empty() {
+            return Ok(());
+        }
+        let names = names.join(", ");
+        Err(Error::unsupported(format!(
+            "the list has columns that are not known here and would be lost: {names}"
+        )))
     }
 
     fn read(&self, schema: &AvroSchema, cursor: &mut Cursor<'_>) -> Result<ManifestFile> {

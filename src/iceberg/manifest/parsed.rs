@@ -25,6 +25,10 @@ pub struct Manifest {
     content: ManifestContent,
     pub(super) partitions: Vec<PartitionValues>,
     pub(super) columns: Columns,
+    /// Whether the sizes of columns were read too.
+    in_full: bool,
+    /// Names of fields of the file that were passed over.
+    unread: Vec<String>,
 }
 
 impl Manifest {
@@ -104,6 +108,22 @@ impl Manifest {
         &self.partitions
     }
 
+    /// Whether the entries hold all that the file says of them, so that they can be written anew.
+    ///
+    /// Errors: `Unsupported` naming fields that are not known here; `Internal` where the manifest
+    /// was not read in full.
+    pub(super) fn check_complete(&self) -> Result<()> {
+        if !self.in_full {
+            return Err(Error::internal("the manifest was not read in full").with("manifest", &self.location));
+        }
+        if self.unread.is_empty() {
+            return Ok(());
+        }
+        let fields = self.unread.join(", ");
+        let message = format!("the manifest has fields that are not known here and would be lost: {fields}; rewrite it with its writer");
+        Err(Error::unsupported(message).with("manifest", &self.location))
+    }
+
     pub(super) fn partition(&self, index: u32) -> &PartitionValues {
         &self.partitions[index as usize]
     }
@@ -111,7 +131,8 @@ impl Manifest {
     /// Bytes of memory that this object holds.
     pub fn memory_size(&self) -> usize {
         let partitions: usize = self.partitions.iter().map(partition_memory).sum();
-        size_of::<Self>() + self.location.len() + partitions + self.columns.memory()
+        let unread: usize = self.unread.iter().map(|name| size_of::<String>() + name.capacity()).sum();
+        size_of::<Self>() + self.location.len() + partitions + unread + self.columns.memory()
     }
 }
 
@@ -125,7 +146,7 @@ fn partition_memory(values: &PartitionValues) -> usize {
 }
 
 /// The types that a column has had: that of today, then those of older schemas from the newest on.
-fn source_types(metadata: &TableMetadata, id: i32) -> Vec<Type> {
+pub(super) fn source_types(metadata: &TableMetadata, id: i32) -> Vec<Type> {
     let current = metadata.schema_by_id(metadata.current_schema_id);
     let schemas = current.into_iter().chain(metadata.schemas.iter().rev());
     schemas
@@ -200,6 +221,8 @@ fn parse(
         content: list_entry.content,
         partitions,
         columns,
+        in_full: with_sizes,
+        unread: plan.unread,
     })
 }
 

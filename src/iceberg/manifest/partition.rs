@@ -54,6 +54,8 @@ pub(super) struct PartitionPlan {
     presence: Presence,
     width: usize,
     steps: Vec<Step>,
+    /// Names of fields that the spec does not have and that may hold values.
+    unread: Vec<String>,
 }
 
 /// The type of a spec field's values: the first one that the file's type is or promotes to,
@@ -115,8 +117,12 @@ impl PartitionPlan {
     ) -> Result<Self> {
         check_ids(fields)?;
         let mut steps = Vec::with_capacity(fields.len());
+        let mut unread = Vec::new();
         for field in fields {
             let target = field.id.and_then(|id| spec.fields.iter().position(|f| f.field_id == id));
+            if target.is_none() && schema.node(field.node)?.kind != Kind::Null {
+                unread.push(format!("partition.{}", field.name));
+            }
             let optional = match schema.optional(field.node) {
                 Err(_) if target.is_none() => {
                     steps.push(Step::Skip(field.node));
@@ -164,7 +170,13 @@ impl PartitionPlan {
             presence,
             width: spec.fields.len(),
             steps,
+            unread,
         })
+    }
+
+    /// Names of fields that the spec does not have and that may hold values.
+    pub(super) fn unread(&self) -> impl Iterator<Item = &str> {
+        self.unread.iter().map(String::as_str)
     }
 
     pub(super) fn has_fixed(&self) -> bool {

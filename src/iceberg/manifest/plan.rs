@@ -156,7 +156,13 @@ pub(super) struct EntryPlan {
     steps: Vec<Step>,
     /// Whether a partition field is a plain fixed, whose form on disk is in doubt.
     pub(super) has_fixed: bool,
+    /// Names of fields that are passed over although they may tell something.
+    pub(super) unread: Vec<String>,
 }
+
+/// Fields that no one reads any more and the specification says not to write: block size, file
+/// ordinal, sort columns, distinct counts; and the spec id, which the manifest tells.
+const FORGOTTEN_FIELDS: [i32; 5] = [105, 106, 107, 111, 141];
 
 impl EntryPlan {
     /// Compiles the plan. `partition` makes that of the partition struct out of its fields;
@@ -172,6 +178,7 @@ impl EntryPlan {
             require(fields, id, name)?;
         }
         let mut has_fixed = false;
+        let mut unread = Vec::new();
         let mut compile_partition = |presence, fields: &[Field]| {
             let plan = partition(presence, fields)?;
             has_fixed |= plan.has_fixed();
@@ -184,14 +191,14 @@ impl EntryPlan {
             let step = match field.id {
                 Some(0) => number(Integer::Status),
                 Some(1) => number(Integer::SnapshotId),
-                Some(2) => data_file(schema, node, with_sizes, &mut compile_partition),
+                Some(2) => data_file(schema, node, with_sizes, &mut compile_partition, &mut unread),
                 Some(3) => number(Integer::SequenceNumber),
                 Some(4) => number(Integer::FileSequenceNumber),
-                _ => Ok(Step::Skip(node)),
+                _ => Ok(skip(field, &mut unread)),
             };
             steps.push(step.context("field", || &field.name)?);
         }
-        Ok(Self { steps, has_fixed })
+        Ok(Self { steps, has_fixed, unread })
     }
 
     /// Reads the next entry over `out`, which is fresh or cleared.
@@ -208,11 +215,20 @@ fn require(fields: &[Field], id: i32, name: &str) -> Result<()> {
     }
 }
 
+/// Passes a field over, and says so unless it is one that nobody misses.
+fn skip(field: &Field, unread: &mut Vec<String>) -> Step {
+    if field.id.is_none_or(|id| !FORGOTTEN_FIELDS.contains(&id)) {
+        unread.push(field.name.clone());
+    }
+    Step::Skip(field.node)
+}
+
 fn data_file(
     schema: &AvroSchema,
     node: NodeId,
     with_sizes: bool,
     partition: &mut impl FnMut(Presence, &[Field]) -> Result<PartitionPlan>,
+    unread: &mut Vec<String>,
 ) -> Result<Step> {
     let (presence, fields) = schema.fields(node)?;
     check_ids(fields)?;
@@ -237,7 +253,9 @@ fn data_file(
             Some(101) => text(Text::Format),
             Some(102) => {
                 let (presence, fields) = schema.fields(node)?;
-                partition(presence, fields).map(Step::Partition)
+                let plan = partition(presence, fields)?;
+                unread.extend(plan.unread().map(str::to_owned));
+                Ok(Step::Partition(plan))
             }
             Some(103) => number(Integer::RecordCount),
             Some(104) => number(Integer::FileSize),
@@ -255,7 +273,8 @@ fn data_file(
             Some(143) => text(Text::Referenced),
             Some(144) => number(Integer::ContentOffset),
             Some(145) => number(Integer::ContentSize),
-            _ => Ok(Step::Skip(node)),
+            Some(108) => Ok(Step::Skip(node)),
+            _ => Ok(skip(field, unread)),
         };
         steps.push(step.context("field", || &field.name)?);
     }

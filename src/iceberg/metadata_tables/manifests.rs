@@ -4,9 +4,9 @@ use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::DataType;
 
 use super::arrays::{binaries, bools, count, ints, lists, longs, small_count, structs, texts};
-use super::human::human;
 use super::table::{IcebergMetadataTable, Wanted};
 use crate::error::{Error, Result};
+use crate::iceberg::human::human;
 use crate::iceberg::manifest::{FieldSummary, ManifestContent, ManifestFile};
 use crate::iceberg::spec::{Literal, PartitionField, PrimitiveType, TableMetadata};
 

@@ -7,7 +7,6 @@
 
 mod arrays;
 mod files;
-mod human;
 mod manifests;
 mod partitions;
 mod read;

@@ -1,7 +1,8 @@
 //! Table metadata (spec "Table Metadata"): parsed view plus the JSON it came from.
 //!
 //! Lossless: keys that are not known here are kept in `raw` and come back when the metadata
-//! is written again. Reading stands in `metadata_json`.
+//! is written again. Reading stands in `metadata_json`, writing in `metadata_write`, changes in
+//! `builder`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,7 +44,7 @@ pub struct TableMetadata {
     pub refs: BTreeMap<String, SnapshotRef>,
     /// v3; absent in files of some writers for a table that never had a snapshot.
     pub next_row_id: Option<u64>,
-    /// The JSON object as read, key order kept.
+    /// The JSON object, in the key order of the file that it was read from or grew out of.
     pub raw: serde_json::Map<String, serde_json::Value>,
 }
 
@@ -86,11 +87,6 @@ impl TableMetadata {
         text.map(|text| NameMapping::from_json(text))
             .transpose()
             .context("property", || NAME_MAPPING_PROPERTY)
-    }
-
-    /// The JSON as read, with the keys that are not known here, in the order they had.
-    pub fn to_json_bytes(&self) -> Result<Vec<u8>> {
-        serde_json::to_vec(&self.raw).map_err(|e| Error::internal("cannot write table metadata").with_source(e))
     }
 
     /// Estimated bytes of memory, for the weight of a cache entry.

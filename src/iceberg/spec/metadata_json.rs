@@ -18,7 +18,7 @@ use crate::error::{Error, ErrorKind, Result, ResultExt};
 /// Most bytes of a metadata file, after decompression.
 const MAX_METADATA_BYTES: u64 = 512 * 1024 * 1024;
 /// How far a log may go back in time: clocks of several writers differ.
-const CLOCK_SKEW_MS: i64 = 60_000;
+pub(super) const CLOCK_SKEW_MS: i64 = 60_000;
 
 const SUPPORTED_VERSIONS: std::ops::RangeInclusive<i64> = 1..=3;
 
@@ -66,7 +66,8 @@ fn too_large(limit: u64) -> Error {
     Error::new(ErrorKind::ResourceExhausted, format!("table metadata is larger than {limit} bytes"))
 }
 
-fn from_object(raw: Map<String, Value>) -> Result<TableMetadata> {
+/// Reads the JSON object of a metadata file. Errors as for [`TableMetadata::from_bytes`].
+pub(super) fn from_object(raw: Map<String, Value>) -> Result<TableMetadata> {
     let obj = Obj::of_map(&raw, "table metadata");
     if raw.contains_key("view-uuid") {
         return Err(Error::unsupported("this is the metadata of a view, and views are not supported"));

@@ -1,10 +1,13 @@
 //! The data model of the Iceberg table specification: types, schemas, values, partition
 //! specs, transforms, snapshots and table metadata. Pure: no I/O, no arrow.
 
+mod builder;
 mod civil;
+mod evolution;
 mod json;
 mod metadata;
 mod metadata_json;
+mod metadata_write;
 mod name_mapping;
 mod partition;
 mod schema;
@@ -19,8 +22,10 @@ mod value_bytes;
 mod value_json;
 mod values;
 
+pub use builder::*;
 pub(super) use civil::days_from_civil;
 pub use metadata::*;
+pub use metadata_write::MetadataCompression;
 pub use name_mapping::*;
 pub use partition::*;
 pub use schema::*;

@@ -73,6 +73,11 @@ impl Schema {
         self.by_id.get(&id)
     }
 
+    /// All fields at any depth, in no order.
+    pub(super) fn all_fields(&self) -> impl Iterator<Item = &NestedField> {
+        self.by_id.values().map(Arc::as_ref)
+    }
+
     /// Id of the field that encloses `id`; `None` for a top-level column and for an unknown id.
     pub fn parent_of(&self, id: i32) -> Option<i32> {
         self.parents.get(&id).copied()

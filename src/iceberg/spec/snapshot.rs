@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use super::json::{Obj, clip};
 use crate::error::{Error, Result, ResultExt};
@@ -63,6 +63,45 @@ impl Snapshot {
         parse(&obj, snapshot_id, format_version).context("snapshot", || snapshot_id)
     }
 
+    /// The JSON form.
+    pub fn to_json(&self) -> Value {
+        let mut obj = Map::new();
+        if self.sequence_number > 0 {
+            obj.insert("sequence-number".to_owned(), json!(self.sequence_number));
+        }
+        obj.insert("snapshot-id".to_owned(), json!(self.snapshot_id));
+        if let Some(parent) = self.parent_snapshot_id {
+            obj.insert("parent-snapshot-id".to_owned(), json!(parent));
+        }
+        obj.insert("timestamp-ms".to_owned(), json!(self.timestamp_ms));
+        // The operation stands first, as readers of the text expect it.
+        let mut summary = Map::new();
+        let operation = self.summary.get_key_value("operation");
+        for (key, value) in operation.into_iter().chain(&self.summary) {
+            summary.insert(key.clone(), json!(value));
+        }
+        if !summary.is_empty() {
+            obj.insert("summary".to_owned(), Value::Object(summary));
+        }
+        match &self.manifests {
+            SnapshotManifests::List(list) => obj.insert("manifest-list".to_owned(), json!(list)),
+            SnapshotManifests::Inline(files) => obj.insert("manifests".to_owned(), json!(files)),
+        };
+        let numbers = [("first-row-id", self.first_row_id), ("added-rows", self.added_rows)];
+        if let Some(schema_id) = self.schema_id {
+            obj.insert("schema-id".to_owned(), json!(schema_id));
+        }
+        for (key, number) in numbers {
+            if let Some(number) = number {
+                obj.insert(key.to_owned(), json!(number));
+            }
+        }
+        if let Some(key_id) = &self.key_id {
+            obj.insert("key-id".to_owned(), json!(key_id));
+        }
+        Value::Object(obj)
+    }
+
     /// The kind of commit: `append`, `replace`, `overwrite`, `delete`; `None` in old files.
     pub fn operation(&self) -> Option<&str> {
         self.summary.get("operation").map(String::as_str)
@@ -113,6 +152,35 @@ impl SnapshotRef {
             min_snapshots_to_keep: None,
             max_snapshot_age_ms: None,
             max_ref_age_ms: None,
+        }
+    }
+
+    /// A tag without retention settings of its own.
+    pub fn tag(snapshot_id: i64) -> Self {
+        Self {
+            kind: RefKind::Tag,
+            ..Self::branch(snapshot_id)
+        }
+    }
+
+    /// Puts the members of the JSON form into an object, whose other members stay.
+    pub(super) fn write_json(&self, obj: &mut Map<String, Value>) {
+        obj.insert("snapshot-id".to_owned(), json!(self.snapshot_id));
+        let kind = match self.kind {
+            RefKind::Branch => "branch",
+            RefKind::Tag => "tag",
+        };
+        obj.insert("type".to_owned(), json!(kind));
+        let numbers = [
+            ("min-snapshots-to-keep", self.min_snapshots_to_keep.map(i64::from)),
+            ("max-snapshot-age-ms", self.max_snapshot_age_ms),
+            ("max-ref-age-ms", self.max_ref_age_ms),
+        ];
+        for (key, number) in numbers {
+            match number {
+                Some(number) => obj.insert(key.to_owned(), json!(number)),
+                None => obj.shift_remove(key),
+            };
         }
     }
 

@@ -4,7 +4,7 @@ mod inheritance;
 mod list;
 mod partitions;
 mod random;
-mod writer;
+pub(super) mod writer;
 
 use super::{Manifest, ManifestContent, ManifestFile};
 use crate::error::{Error, ErrorKind};

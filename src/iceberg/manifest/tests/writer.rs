@@ -6,20 +6,20 @@ use serde_json::{Value as Json, json};
 
 /// How a writer may lay things out, which must make no difference.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Style {
-    pub(super) null_last: bool,
-    pub(super) reverse: bool,
+pub(in crate::iceberg::manifest) struct Style {
+    pub(in crate::iceberg::manifest) null_last: bool,
+    pub(in crate::iceberg::manifest) reverse: bool,
     /// int where the specification has long; for values that fit.
-    pub(super) narrow: bool,
+    pub(in crate::iceberg::manifest) narrow: bool,
     /// long where the specification has int.
-    pub(super) wide: bool,
+    pub(in crate::iceberg::manifest) wide: bool,
     /// Lists in several blocks with their sizes.
-    pub(super) blocks: bool,
+    pub(in crate::iceberg::manifest) blocks: bool,
 }
 
 /// A column of a record: its id, type and value.
 #[derive(Debug, Clone)]
-pub(super) struct Column {
+pub(in crate::iceberg::manifest) struct Column {
     id: i32,
     json: Json,
     nullable: bool,
@@ -28,24 +28,24 @@ pub(super) struct Column {
 
 impl Column {
     /// Makes the column one that cannot be null.
-    pub(super) fn required(mut self) -> Self {
+    pub(in crate::iceberg::manifest) fn required(mut self) -> Self {
         self.nullable = false;
         self
     }
 
     /// The same column under another id.
-    pub(super) fn with_id(mut self, id: i32) -> Self {
+    pub(in crate::iceberg::manifest) fn with_id(mut self, id: i32) -> Self {
         self.id = id;
         self
     }
 
-    pub(super) fn id(&self) -> i32 {
+    pub(in crate::iceberg::manifest) fn id(&self) -> i32 {
         self.id
     }
 }
 
 /// A column of any type that may be null.
-pub(super) fn column(id: i32, json: impl Into<Json>, value: Option<Value>) -> Column {
+pub(in crate::iceberg::manifest) fn column(id: i32, json: impl Into<Json>, value: Option<Value>) -> Column {
     Column {
         id,
         json: json.into(),
@@ -54,15 +54,15 @@ pub(super) fn column(id: i32, json: impl Into<Json>, value: Option<Value>) -> Co
     }
 }
 
-pub(super) fn text(id: i32, value: Option<&str>) -> Column {
+pub(in crate::iceberg::manifest) fn text(id: i32, value: Option<&str>) -> Column {
     column(id, "string", value.map(|v| Value::String(v.to_owned())))
 }
 
-pub(super) fn binary(id: i32, value: Option<&[u8]>) -> Column {
+pub(in crate::iceberg::manifest) fn binary(id: i32, value: Option<&[u8]>) -> Column {
     column(id, "bytes", value.map(|v| Value::Bytes(v.to_vec())))
 }
 
-pub(super) fn boolean(id: i32, value: Option<bool>) -> Column {
+pub(in crate::iceberg::manifest) fn boolean(id: i32, value: Option<bool>) -> Column {
     column(id, "boolean", value.map(Value::Boolean))
 }
 
@@ -87,15 +87,15 @@ impl Style {
         if self.wide { "long" } else { "int" }
     }
 
-    pub(super) fn long(self, id: i32, value: Option<i64>) -> Column {
+    pub(in crate::iceberg::manifest) fn long(self, id: i32, value: Option<i64>) -> Column {
         column(id, self.long_type(), value.map(|v| self.long_value(v)))
     }
 
-    pub(super) fn int(self, id: i32, value: Option<i32>) -> Column {
+    pub(in crate::iceberg::manifest) fn int(self, id: i32, value: Option<i32>) -> Column {
         column(id, self.int_type(), value.map(|v| self.int_value(v)))
     }
 
-    pub(super) fn longs(self, id: i32, element_id: i32, values: Option<&[i64]>) -> Column {
+    pub(in crate::iceberg::manifest) fn longs(self, id: i32, element_id: i32, values: Option<&[i64]>) -> Column {
         let list = json!({"type": "array", "items": self.long_type(), "element-id": element_id});
         column(
             id,
@@ -104,7 +104,7 @@ impl Style {
         )
     }
 
-    pub(super) fn ints(self, id: i32, element_id: i32, values: Option<&[i32]>) -> Column {
+    pub(in crate::iceberg::manifest) fn ints(self, id: i32, element_id: i32, values: Option<&[i32]>) -> Column {
         let list = json!({"type": "array", "items": self.int_type(), "element-id": element_id});
         column(
             id,
@@ -114,13 +114,13 @@ impl Style {
     }
 
     /// A map of field ids to counts.
-    pub(super) fn counts(self, id: i32, key_id: i32, pairs: Option<&[(i32, i64)]>) -> Column {
+    pub(in crate::iceberg::manifest) fn counts(self, id: i32, key_id: i32, pairs: Option<&[(i32, i64)]>) -> Column {
         let pairs = pairs.map(|p| p.iter().map(|(k, v)| (*k, self.long_value(*v))).collect());
         self.map(id, key_id, self.long_type(), pairs)
     }
 
     /// A map of field ids to bounds.
-    pub(super) fn bounds(self, id: i32, key_id: i32, pairs: Option<&[(i32, Vec<u8>)]>) -> Column {
+    pub(in crate::iceberg::manifest) fn bounds(self, id: i32, key_id: i32, pairs: Option<&[(i32, Vec<u8>)]>) -> Column {
         let pairs = pairs.map(|p| p.iter().map(|(k, v)| (*k, Value::Bytes(v.clone()))).collect());
         self.map(id, key_id, "bytes", pairs)
     }
@@ -135,7 +135,7 @@ impl Style {
     }
 
     /// A record as type and value.
-    pub(super) fn record(self, name: &str, mut columns: Vec<Column>) -> (Json, Value) {
+    pub(in crate::iceberg::manifest) fn record(self, name: &str, mut columns: Vec<Column>) -> (Json, Value) {
         let mut fields = Vec::new();
         let mut values = Vec::new();
         if self.reverse {
@@ -163,14 +163,14 @@ impl Style {
     }
 
     /// A required column that is a record.
-    pub(super) fn nested(self, id: i32, name: &str, columns: Vec<Column>) -> Column {
+    pub(in crate::iceberg::manifest) fn nested(self, id: i32, name: &str, columns: Vec<Column>) -> Column {
         let (json, value) = self.record(name, columns);
         column(id, json, Some(value)).required()
     }
 
     /// A container file of rows that all have the same columns.
     #[allow(clippy::needless_pass_by_value, reason = "callers make the rows in place")]
-    pub(super) fn container(self, metadata: &[(&str, &str)], codec: Codec, rows: Vec<(Json, Value)>) -> Vec<u8> {
+    pub(in crate::iceberg::manifest) fn container(self, metadata: &[(&str, &str)], codec: Codec, rows: Vec<(Json, Value)>) -> Vec<u8> {
         let schema = Schema::parse(&rows[0].0).unwrap();
         let mut writer = Writer::builder()
             .schema(&schema)
@@ -193,36 +193,36 @@ impl Style {
 
 /// An entry with all fields of v3; each may be changed before it is written.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Entry {
-    pub(super) status: i32,
-    pub(super) snapshot_id: Option<i64>,
-    pub(super) sequence_number: Option<i64>,
-    pub(super) file_sequence_number: Option<i64>,
-    pub(super) content: i32,
-    pub(super) path: String,
-    pub(super) format: String,
-    pub(super) partition: Vec<Column>,
-    pub(super) record_count: i64,
-    pub(super) file_size: i64,
-    pub(super) column_sizes: Option<Vec<(i32, i64)>>,
-    pub(super) value_counts: Option<Vec<(i32, i64)>>,
-    pub(super) null_value_counts: Option<Vec<(i32, i64)>>,
-    pub(super) nan_value_counts: Option<Vec<(i32, i64)>>,
-    pub(super) lower_bounds: Option<Vec<(i32, Vec<u8>)>>,
-    pub(super) upper_bounds: Option<Vec<(i32, Vec<u8>)>>,
-    pub(super) key_metadata: Option<Vec<u8>>,
-    pub(super) split_offsets: Option<Vec<i64>>,
-    pub(super) equality_ids: Option<Vec<i32>>,
-    pub(super) sort_order_id: Option<i32>,
-    pub(super) first_row_id: Option<i64>,
-    pub(super) referenced: Option<String>,
-    pub(super) content_offset: Option<i64>,
-    pub(super) content_size: Option<i64>,
+pub(in crate::iceberg::manifest) struct Entry {
+    pub(in crate::iceberg::manifest) status: i32,
+    pub(in crate::iceberg::manifest) snapshot_id: Option<i64>,
+    pub(in crate::iceberg::manifest) sequence_number: Option<i64>,
+    pub(in crate::iceberg::manifest) file_sequence_number: Option<i64>,
+    pub(in crate::iceberg::manifest) content: i32,
+    pub(in crate::iceberg::manifest) path: String,
+    pub(in crate::iceberg::manifest) format: String,
+    pub(in crate::iceberg::manifest) partition: Vec<Column>,
+    pub(in crate::iceberg::manifest) record_count: i64,
+    pub(in crate::iceberg::manifest) file_size: i64,
+    pub(in crate::iceberg::manifest) column_sizes: Option<Vec<(i32, i64)>>,
+    pub(in crate::iceberg::manifest) value_counts: Option<Vec<(i32, i64)>>,
+    pub(in crate::iceberg::manifest) null_value_counts: Option<Vec<(i32, i64)>>,
+    pub(in crate::iceberg::manifest) nan_value_counts: Option<Vec<(i32, i64)>>,
+    pub(in crate::iceberg::manifest) lower_bounds: Option<Vec<(i32, Vec<u8>)>>,
+    pub(in crate::iceberg::manifest) upper_bounds: Option<Vec<(i32, Vec<u8>)>>,
+    pub(in crate::iceberg::manifest) key_metadata: Option<Vec<u8>>,
+    pub(in crate::iceberg::manifest) split_offsets: Option<Vec<i64>>,
+    pub(in crate::iceberg::manifest) equality_ids: Option<Vec<i32>>,
+    pub(in crate::iceberg::manifest) sort_order_id: Option<i32>,
+    pub(in crate::iceberg::manifest) first_row_id: Option<i64>,
+    pub(in crate::iceberg::manifest) referenced: Option<String>,
+    pub(in crate::iceberg::manifest) content_offset: Option<i64>,
+    pub(in crate::iceberg::manifest) content_size: Option<i64>,
 }
 
 impl Entry {
     /// An added Parquet data file of 10 rows, everything inherited.
-    pub(super) fn added(path: &str) -> Self {
+    pub(in crate::iceberg::manifest) fn added(path: &str) -> Self {
         Self {
             status: 1,
             path: path.to_owned(),
@@ -234,7 +234,7 @@ impl Entry {
     }
 
     /// The same as a file that was there before, with sequence numbers of its own.
-    pub(super) fn existing(path: &str, sequence_number: i64) -> Self {
+    pub(in crate::iceberg::manifest) fn existing(path: &str, sequence_number: i64) -> Self {
         Self {
             status: 0,
             sequence_number: Some(sequence_number),
@@ -244,7 +244,7 @@ impl Entry {
     }
 
     /// An added deletion vector.
-    pub(super) fn deletion_vector(path: &str) -> Self {
+    pub(in crate::iceberg::manifest) fn deletion_vector(path: &str) -> Self {
         Self {
             content: 1,
             format: "puffin".to_owned(),
@@ -256,7 +256,7 @@ impl Entry {
     }
 
     /// An added equality delete file with a key of column 1.
-    pub(super) fn equality_delete(path: &str) -> Self {
+    pub(in crate::iceberg::manifest) fn equality_delete(path: &str) -> Self {
         Self {
             content: 2,
             equality_ids: Some(vec![1]),
@@ -265,9 +265,14 @@ impl Entry {
     }
 
     /// The row of the file; `without` names columns that it does not have.
-    pub(super) fn row(&self, style: Style, without: &[i32]) -> (Json, Value) {
+    pub(in crate::iceberg::manifest) fn row(&self, style: Style, without: &[i32]) -> (Json, Value) {
+        self.row_with(style, Vec::new(), without)
+    }
+
+    /// The same with more columns of the data file.
+    pub(in crate::iceberg::manifest) fn row_with(&self, style: Style, extra: Vec<Column>, without: &[i32]) -> (Json, Value) {
         let keep = |columns: Vec<Column>| columns.into_iter().filter(|c| !without.contains(&c.id())).collect::<Vec<_>>();
-        let file = vec![
+        let mut file = vec![
             style.int(134, Some(self.content)).required(),
             text(100, Some(&self.path)).required(),
             text(101, Some(&self.format)).required(),
@@ -289,6 +294,7 @@ impl Entry {
             style.long(144, self.content_offset),
             style.long(145, self.content_size),
         ];
+        file.extend(extra);
         let entry = vec![
             style.int(0, Some(self.status)).required(),
             style.long(1, self.snapshot_id),
@@ -301,7 +307,7 @@ impl Entry {
 }
 
 /// A manifest of these entries that says it is of format version 2.
-pub(super) fn manifest(entries: &[Entry]) -> Vec<u8> {
+pub(in crate::iceberg::manifest) fn manifest(entries: &[Entry]) -> Vec<u8> {
     let rows = entries.iter().map(|entry| entry.row(Style::default(), &[])).collect();
     Style::default().container(&[("format-version", "2")], Codec::Null, rows)
 }

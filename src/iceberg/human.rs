@@ -1,4 +1,4 @@
-//! Partition values as text, as Iceberg Java writes them in partition summaries.
+//! Partition values as text, as Iceberg Java writes them in partition summaries and paths.
 
 use arrow::temporal_conversions::{timestamp_ns_to_datetime, timestamp_s_to_datetime, timestamp_us_to_datetime};
 
@@ -40,8 +40,8 @@ pub(super) fn human(transform: &Transform, primitive: &PrimitiveType, value: Opt
         (_, _, Literal::Boolean(v)) => Some(v.to_string()),
         (_, _, Literal::Int(v)) => Some(v.to_string()),
         (_, _, Literal::Long(v)) => Some(v.to_string()),
-        (_, _, Literal::Float(v)) => Some(format!("{v:?}")),
-        (_, _, Literal::Double(v)) => Some(format!("{v:?}")),
+        (_, _, Literal::Float(v)) => Some(float(f64::from(*v), &format!("{v:e}"))),
+        (_, _, Literal::Double(v)) => Some(float(*v, &format!("{v:e}"))),
         (_, _, Literal::String(v)) => Some(v.clone()),
         (_, _, Literal::Uuid(v)) => Some(uuid::Uuid::from_bytes(*v).to_string()),
         (_, _, Literal::Binary(v)) => Some(base64(v)),
@@ -67,9 +67,46 @@ fn zoned(text: String, with_zone: bool) -> String {
     if with_zone { text + "+00:00" } else { text }
 }
 
+/// A float as Java writes it; `scientific` is its shortest form with an exponent.
+fn float(value: f64, scientific: &str) -> String {
+    if value.is_nan() {
+        return "NaN".to_owned();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "Infinity" } else { "-Infinity" }.to_owned();
+    }
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let (sign, mantissa) = mantissa.strip_prefix('-').map_or(("", mantissa), |rest| ("-", rest));
+    if value == 0.0 {
+        return format!("{sign}0.0");
+    }
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    if !(-3..7).contains(&exponent) {
+        let fraction = if fraction.is_empty() { "0" } else { fraction };
+        return format!("{sign}{whole}.{fraction}E{exponent}");
+    }
+    let digits = format!("{whole}{fraction}");
+    let shift = exponent.unsigned_abs() as usize;
+    if exponent < 0 {
+        return format!("{sign}0.{}{digits}", "0".repeat(shift - 1));
+    }
+    let padded = format!("{digits:0<width$}", width = shift + 2);
+    let (whole, fraction) = padded.split_at(shift + 1);
+    format!("{sign}{whole}.{fraction}")
+}
+
+/// A decimal as Java writes it: with an exponent where many zeros would lead.
 fn decimal(unscaled: i128, scale: usize) -> String {
     let sign = if unscaled < 0 { "-" } else { "" };
-    let digits = format!("{:0width$}", unscaled.unsigned_abs(), width = scale + 1);
+    let plain = unscaled.unsigned_abs().to_string();
+    if plain.len() + 5 < scale {
+        let exponent = scale + 1 - plain.len();
+        let (first, rest) = plain.split_at(1);
+        let point = if rest.is_empty() { "" } else { "." };
+        return format!("{sign}{first}{point}{rest}E-{exponent}");
+    }
+    let digits = format!("{plain:0>width$}", width = scale + 1);
     let (whole, fraction) = digits.split_at(digits.len() - scale);
     if scale == 0 {
         format!("{sign}{whole}")
@@ -99,6 +136,33 @@ fn base64(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn floats_and_small_decimals_read_as_java_writes_them() {
+        let double = |v| human(&Transform::Identity, &PrimitiveType::Double, Some(&Literal::Double(v)));
+        for (value, text) in [
+            (1.5, "1.5"),
+            (-0.0, "-0.0"),
+            (100.0, "100.0"),
+            (1_234_567.0, "1234567.0"),
+            (1e7, "1.0E7"),
+            (1.25e20, "1.25E20"),
+            (0.001, "0.001"),
+            (0.000_123, "1.23E-4"),
+            (f64::NEG_INFINITY, "-Infinity"),
+            (f64::NAN, "NaN"),
+        ] {
+            assert_eq!(double(value), text);
+        }
+        let float = human(&Transform::Identity, &PrimitiveType::Float, Some(&Literal::Float(0.1)));
+        assert_eq!(float, "0.1");
+        let scaled = PrimitiveType::Decimal { precision: 20, scale: 10 };
+        let decimal = |v| human(&Transform::Identity, &scaled, Some(&Literal::Decimal(v)));
+        assert_eq!(decimal(12), "1.2E-9");
+        assert_eq!(decimal(-5), "-5E-10");
+        assert_eq!(decimal(12_345), "0.0000012345");
+        assert_eq!(decimal(0), "0E-10");
+    }
 
     #[test]
     fn values_read_as_iceberg_java_writes_them() {
