@@ -10,12 +10,9 @@ use std::sync::Arc;
 
 use arrow::temporal_conversions::timestamp_ms_to_datetime;
 
-use super::spec::{RefKind, Schema, Snapshot, TableMetadata};
+use super::spec::{MAIN_BRANCH, RefKind, Schema, Snapshot, TableMetadata};
 use crate::error::{Error, Result};
 use crate::table::AsOf;
-
-/// The branch that the table is.
-const MAIN: &str = "main";
 
 /// A version of a table.
 #[derive(Debug, Clone, Copy)]
@@ -71,7 +68,7 @@ fn with_own_schema<'a>(metadata: &'a TableMetadata, snapshot: &'a Arc<Snapshot>)
 /// A branch or tag, else the id that the text is.
 fn by_name<'a>(metadata: &'a TableMetadata, name: &str) -> Result<Version<'a>> {
     let Some(reference) = metadata.refs.get(name) else {
-        if name == MAIN {
+        if name == MAIN_BRANCH {
             return latest(metadata);
         }
         if let Some(id) = name.parse::<i64>().ok().or_else(|| name.parse::<u64>().ok().map(u64::cast_signed)) {

@@ -2,7 +2,7 @@
 //!
 //! Invariants: `"` and `` ` `` both quote identifiers; `@` is no part of a name, so that
 //! `t @v1` is not read as an alias; table versions are parsed, so that they can be refused
-//! rather than dropped (architecture.md 2.4).
+//! rather than dropped (architecture.md 2.4); `IS DISTINCT FROM` ends where a comparison does and is not chained.
 
 use datafusion::sql::sqlparser::ast::Expr;
 use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, Precedence};
@@ -43,6 +43,11 @@ impl Dialect for SandurDialect {
         let negated = parser.parse_keywords(&[IS, NOT, DISTINCT, FROM]);
         if !negated && !parser.parse_keywords(&[IS, DISTINCT, FROM]) {
             return None;
+        }
+        // As in Postgres; the left side is copied, too, which a long chain would do over and over.
+        if is_chained(expr) {
+            let message = "IS DISTINCT FROM after another one needs parentheses around the first";
+            return Some(Err(ParserError::ParserError(message.to_owned())));
         }
         let right = parser.parse_subexpr(self.prec_value(Precedence::Is));
         let of = if negated { Expr::IsNotDistinctFrom } else { Expr::IsDistinctFrom };
@@ -92,4 +97,22 @@ impl Dialect for SandurDialect {
         supports_window_clause_named_window_reference,
         supports_window_function_null_treatment_arg,
     ];
+}
+
+/// Whether an `IS [NOT] DISTINCT FROM` without parentheses is what other forms of IS, or none, were put behind.
+fn is_chained(mut expr: &Expr) -> bool {
+    loop {
+        expr = match expr {
+            Expr::IsDistinctFrom(..) | Expr::IsNotDistinctFrom(..) => return true,
+            Expr::IsNull(inner)
+            | Expr::IsNotNull(inner)
+            | Expr::IsTrue(inner)
+            | Expr::IsNotTrue(inner)
+            | Expr::IsFalse(inner)
+            | Expr::IsNotFalse(inner)
+            | Expr::IsUnknown(inner)
+            | Expr::IsNotUnknown(inner) => inner,
+            _ => return false,
+        };
+    }
 }

@@ -28,8 +28,9 @@ use super::one_number::{by_value, is_float, one_form};
 pub(super) fn exact(expr: Expr, schema: &DFSchema) -> DfResult<Expr> {
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(op) => {
-            let (left, right) = (as_moment(*left, &right, schema), *right);
-            let (left, right) = (kept(left.clone(), schema)?, kept(as_moment(right, &left, schema), schema)?);
+            let left = as_moment(*left, &right, schema);
+            let right = kept(as_moment(*right, &left, schema), schema)?;
+            let left = kept(left, schema)?;
             if let Some(nearest) = nearest(&left, op, &right, schema) {
                 return Ok(nearest);
             }

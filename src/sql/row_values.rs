@@ -4,13 +4,35 @@
 //! Invariant: null makes a comparison unknown where the standard says so; the engine itself would
 //! compare structs, for which null is a value.
 
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
+use std::ops::ControlFlow;
 
-/// Puts a comparison of row values as one of their parts; other expressions stay.
-pub(super) fn expand(expr: &mut Expr) {
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator, visit_expressions};
+
+/// Puts a comparison of row values as one of their parts; other expressions stay. Parts are copied: takes
+/// about as many expressions as there are then from `budget`, and gives `None` where that is not enough.
+pub(super) fn expand(expr: &mut Expr, budget: &mut usize) -> Option<()> {
+    let copies = match expr {
+        Expr::InList { expr: row, list, .. } if parts(row).is_some() => size(row.as_ref()).saturating_mul(list.len()),
+        Expr::BinaryOp { left: row, .. } | Expr::IsDistinctFrom(row, _) | Expr::IsNotDistinctFrom(row, _) if parts(row).is_some() => 0,
+        Expr::Between { expr: row, .. } if parts(row).is_some() => 0,
+        _ => return Some(()),
+    };
+    // An order writes each part twice, a range each of them four times.
+    let copies = size(&*expr).saturating_mul(4).saturating_add(copies);
+    *budget = budget.checked_sub(copies)?;
     if let Some(expanded) = expanded(expr) {
         *expr = expanded;
     }
+    Some(())
+}
+
+fn size(expr: &Expr) -> usize {
+    let mut size = 0;
+    let _ = visit_expressions(expr, |_| {
+        size += 1;
+        ControlFlow::<()>::Continue(())
+    });
+    size
 }
 
 fn expanded(expr: &Expr) -> Option<Expr> {

@@ -47,6 +47,7 @@ const MAX_PIPES: usize = 64;
 pub(super) fn reshape(statement: &mut Ast) -> Result<()> {
     let mut shaper = Shaper {
         depth: 0,
+        copies: MAX_NODES,
         nodes: 0,
         subqueries: 0,
     };
@@ -58,6 +59,8 @@ pub(super) fn reshape(statement: &mut Ast) -> Result<()> {
 
 struct Shaper {
     depth: usize,
+    /// Expressions that may still be made of others.
+    copies: usize,
     nodes: usize,
     subqueries: usize,
 }
@@ -116,7 +119,9 @@ impl VisitorMut for Shaper {
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-        expand(expr);
+        if expand(expr, &mut self.copies).is_none() {
+            return beyond("too many expressions", MAX_NODES);
+        }
         if let Expr::BinaryOp { op, .. } = expr
             && is_associative(op)
         {

@@ -49,6 +49,20 @@ pub struct TableMetadata {
 }
 
 impl TableMetadata {
+    /// A table property that is a whole number; `None` where it is not set.
+    ///
+    /// Errors: `InvalidInput` for another text.
+    pub fn number_property(&self, name: &str) -> Result<Option<i64>> {
+        let Some(text) = self.properties.get(name) else {
+            return Ok(None);
+        };
+        let number = text.trim().parse().map_err(|e: std::num::ParseIntError| {
+            let message = format!("property {name} is \"{text}\", which is no number");
+            Error::invalid(message).with_source(e)
+        });
+        number.map(Some)
+    }
+
     /// The schema that new data is written with and that branches are read with.
     pub fn current_schema(&self) -> Result<&Arc<Schema>> {
         self.schema_by_id(self.current_schema_id)

@@ -46,17 +46,8 @@ impl<'a> SummaryBuilder<'a> {
     ///
     /// Errors: `InvalidInput` for a limit of partitions that is no number.
     pub fn new(metadata: &'a TableMetadata) -> Result<Self> {
-        let partition_limit = match metadata.properties.get(PARTITION_LIMIT_PROPERTY) {
-            None => 0,
-            Some(text) => {
-                let number = text.trim().parse::<i64>();
-                let number = number.map_err(|e| {
-                    let message = format!("property {PARTITION_LIMIT_PROPERTY} is \"{text}\", which is no number");
-                    Error::invalid(message).with_source(e)
-                })?;
-                usize::try_from(number.max(0)).unwrap_or(usize::MAX)
-            }
-        };
+        let limit = metadata.number_property(PARTITION_LIMIT_PROPERTY)?.unwrap_or(0);
+        let partition_limit = usize::try_from(limit.max(0)).unwrap_or(usize::MAX);
         Ok(Self {
             metadata,
             partition_limit,

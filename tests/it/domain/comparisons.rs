@@ -107,6 +107,26 @@ fn row_values_compare_part_by_part() {
     }
 }
 
+/// Copies of parts are bounded, and so is the copying of left sides.
+#[test]
+fn comparisons_that_would_grow_are_refused() {
+    let table = zeros();
+    let wide = vec!["id + 1"; 2_000].join(" + ");
+    let items = vec!["(1, 2)"; 1_000].join(", ");
+    let sql = format!("SELECT id FROM t WHERE ({wide}, id) IN ({items})");
+    let error = crate::support::read::query(&table, &sql).map(|r| r.rows.len()).unwrap_err();
+    assert!(error.to_string().contains("too many expressions"), "{error}");
+    let chain = " IS DISTINCT FROM true IS NULL".repeat(5_000);
+    let error = crate::support::read::query(&table, &format!("SELECT id FROM t WHERE b{chain}")).map(|r| r.rows.len());
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("parentheses"), "{error}");
+    answers(
+        &table,
+        "SELECT id FROM t WHERE (b IS DISTINCT FROM true) IS DISTINCT FROM false",
+        json!([[2], [3]]),
+    );
+}
+
 #[test]
 fn times_and_dates_compare_with_literals_of_other_units() {
     let schema = Schema::new([

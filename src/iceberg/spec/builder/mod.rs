@@ -195,16 +195,9 @@ impl MetadataBuilder {
         let (Some(base), Some(location)) = (&self.base, self.base_location.take()) else {
             return Ok(());
         };
-        let most = match self.table.properties.get(PREVIOUS_VERSIONS_MAX_PROPERTY) {
+        let most = match self.table.number_property(PREVIOUS_VERSIONS_MAX_PROPERTY)? {
             None => PREVIOUS_VERSIONS_MAX_DEFAULT,
-            Some(text) => {
-                let number = text.trim().parse::<i64>();
-                let number = number.map_err(|e| {
-                    let message = format!("property {PREVIOUS_VERSIONS_MAX_PROPERTY} is \"{text}\", which is no number");
-                    Error::invalid(message).with_source(e)
-                })?;
-                usize::try_from(number.max(1)).unwrap_or(usize::MAX)
-            }
+            Some(number) => usize::try_from(number.max(1)).unwrap_or(usize::MAX),
         };
         let log = &mut self.table.metadata_log;
         let surplus = (log.len() + 1).saturating_sub(most);
