@@ -8,6 +8,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::path::PathBuf;
 
 use async_trait::async_trait;
 
@@ -64,6 +65,10 @@ pub trait WritableCatalog: Send + Sync + Debug {
     ///
     /// Errors: `PermissionDenied` when another process is, where a catalog allows for one only.
     async fn claim(&self) -> Result<()>;
+
+    /// A file of this process's own, beside the catalog, for its journal of commits: there for whoever
+    /// claims the catalog next.
+    fn journal_file(&self) -> PathBuf;
 
     /// Creates a schema; a nested one is joined with dots and does not need its parents.
     ///

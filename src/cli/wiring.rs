@@ -53,7 +53,7 @@ impl Parts {
     /// Errors: `ResourceExhausted` when its pools cannot be set up.
     pub(super) fn engine(&self, config: &Config, catalogs: Arc<Catalogs>) -> Result<Engine> {
         let context = ScanContext::new(Arc::clone(&self.caches), Arc::clone(&self.pool)).with_pruning(pruning(&config.pruning));
-        Engine::new(config, catalogs, Arc::new(context))
+        Engine::with_storage(config, catalogs, Arc::new(context), Arc::clone(&self.storage))
     }
 }
 

@@ -19,8 +19,10 @@ pub mod spec;
 mod summary;
 mod table;
 mod time_travel;
+mod written;
 
 pub use loader::TableLoader;
 pub use partition_type::partition_type;
 pub use summary::{PARTITION_LIMIT_PROPERTY, SummaryBuilder};
 pub use table::{IcebergSnapshot, IcebergTable};
+pub use written::{WrittenColumn, written_columns};

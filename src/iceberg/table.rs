@@ -13,6 +13,7 @@ use super::plan::plan_scan;
 use super::spec::{RefKind, Schema, Snapshot as IcebergSnapshotData, TableMetadata};
 use super::time_travel::version;
 use crate::error::{Result, ResultExt};
+use crate::io::TableIo;
 use crate::table::{AsOf, Column, HiddenColumn, MetadataTable, PlanCounts, Reference, ScanPlan, ScanRequest, Snapshot, Table, TableIdent};
 
 /// A table at one version of its metadata.
@@ -28,6 +29,11 @@ impl IcebergTable {
     /// The table's metadata.
     pub fn metadata(&self) -> &Arc<TableMetadata> {
         &self.metadata
+    }
+
+    /// Access to the table's files.
+    pub fn io(&self) -> &TableIo {
+        &self.files.io
     }
 
     /// The metadata file this was loaded from.

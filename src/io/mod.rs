@@ -4,6 +4,7 @@
 //! never URL-decoded); a path outside of the table's allowed roots is refused; a length that a
 //! file declares is never trusted for an allocation before it was compared with the file's size.
 
+mod append_log;
 mod confine;
 mod counters;
 mod path_map;
@@ -14,6 +15,7 @@ mod writer;
 #[cfg(test)]
 mod write_tests;
 
+pub use append_log::AppendLog;
 pub use confine::lies_below;
 pub use counters::{FileKind, IoCounters};
 pub use path_map::{PathMap, normalise};

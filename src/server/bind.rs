@@ -18,6 +18,7 @@ use arrow_flight::FlightData;
 use arrow_flight::decode::FlightRecordBatchStream;
 use arrow_flight::error::FlightError;
 use bytes::Bytes;
+use futures::stream::BoxStream;
 use futures::{Stream, StreamExt, TryStreamExt};
 use moka::future::Cache;
 use tonic::metadata::MetadataMap;
@@ -42,18 +43,23 @@ pub(super) fn parameter_schema(parameters: &[Parameter]) -> Arc<Schema> {
     wire_schema(&Schema::new(fields), None)
 }
 
-/// Reads the batches of a DoPut into one. `None`: no columns or no rows, so nothing was bound.
-pub(super) async fn read(data: impl Stream<Item = Result<FlightData>> + Send + 'static) -> Result<Option<RecordBatch>> {
+/// The batches of a DoPut.
+pub(super) fn batches(data: impl Stream<Item = Result<FlightData>> + Send + 'static) -> BoxStream<'static, Result<RecordBatch>> {
     let data = data
         // The descriptor may come in a message without content.
         .try_filter(|message| std::future::ready(!message.data_header.is_empty()))
         .and_then(|message| std::future::ready(check_message(&message).map(|()| message)))
         .map_err(|e| FlightError::ExternalError(Box::new(e)));
-    let mut stream = FlightRecordBatchStream::new_from_flight_data(data);
+    FlightRecordBatchStream::new_from_flight_data(data).map_err(from_flight).boxed()
+}
+
+/// Reads the batches of a DoPut into one. `None`: no columns or no rows, so nothing was bound.
+pub(super) async fn read(data: impl Stream<Item = Result<FlightData>> + Send + 'static) -> Result<Option<RecordBatch>> {
+    let mut stream = self::batches(data);
     let mut batches = Vec::new();
     let mut bytes = 0;
     while let Some(batch) = stream.next().await {
-        let batch: RecordBatch = batch.map_err(from_flight)?;
+        let batch = batch?;
         bytes += batch.get_array_memory_size();
         if bytes > MAX_VALUES {
             return Err(Error::resource_exhausted(format!(
@@ -77,7 +83,7 @@ fn check_message(data: &FlightData) -> Result<()> {
         .header_as_record_batch()
         .or_else(|| message.header_as_dictionary_batch().and_then(|d| d.data()));
     match record_batch.and_then(|b| b.compression()) {
-        Some(_) => Err(Error::unsupported("bound values may not be compressed")),
+        Some(_) => Err(Error::unsupported("uploads may not be compressed")),
         None => Ok(()),
     }
 }
@@ -86,9 +92,9 @@ fn from_flight(error: FlightError) -> Error {
     match error {
         FlightError::ExternalError(inner) => match inner.downcast::<Error>() {
             Ok(own) => *own,
-            Err(other) => Error::invalid(format!("cannot read the bound values: {other}")),
+            Err(other) => Error::invalid(format!("cannot read the upload: {other}")),
         },
-        other => Error::invalid(format!("cannot read the bound values: {other}")),
+        other => Error::invalid(format!("cannot read the upload: {other}")),
     }
 }
 

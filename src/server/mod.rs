@@ -8,6 +8,7 @@
 
 mod bind;
 mod call;
+mod changes;
 mod encode;
 mod filter;
 mod listen;

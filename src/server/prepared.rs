@@ -33,19 +33,20 @@ impl Statements {
     pub(super) async fn prepare(&self, request: &ActionCreatePreparedStatementRequest, defaults: &Defaults) -> Result<Vec<u8>> {
         refuse_transaction(request.transaction_id.as_ref())?;
         let planned = self.engine.plan(&request.query, defaults).await?;
-        let dataset_schema = schema_message(&wire_schema(&planned.schema, None))?;
+        let schema = schema_message(&wire_schema(&planned.schema, None))?;
         let handle = self.signer.seal(Kind::Prepared(PreparedStatement {
             id: random_id(),
             sql: request.query.clone(),
             defaults: Some(defaults_to_proto(defaults)),
-            schema_digest: digest(&dataset_schema),
+            schema_digest: digest(&schema),
             parameters: None,
         }));
         let result = ActionCreatePreparedStatementResult {
             prepared_statement_handle: handle,
-            dataset_schema,
+            // Without `is_update` drivers tell a change by its lack of columns.
+            dataset_schema: if planned.is_change { Bytes::new() } else { schema },
             parameter_schema: schema_message(&parameter_schema(&planned.parameters))?,
-            is_update: Some(false),
+            is_update: Some(planned.is_change),
         };
         let any = Any {
             type_url: ActionCreatePreparedStatementResult::TYPE_URL.to_owned(),
@@ -83,6 +84,10 @@ impl Statements {
     pub(super) async fn prepared_info(&self, command: &CommandPreparedStatementQuery, descriptor: FlightDescriptor) -> Result<FlightInfo> {
         let prepared = self.signer.open_prepared(&command.prepared_statement_handle)?;
         let planned = self.plan_prepared(&prepared).await?;
+        if planned.is_change {
+            let values = self.values(&prepared, &planned).await?;
+            return self.changed_info(&planned, values.as_ref(), descriptor).await;
+        }
         let parameters = match (self.values(&prepared, &planned).await?, prepared.parameters) {
             (None, _) => None,
             (Some(_), Some(packed)) => Some(packed),
@@ -102,6 +107,9 @@ impl Statements {
     pub(super) async fn run_prepared(&self, command: &CommandPreparedStatementQuery) -> Result<Rows> {
         let prepared = self.signer.open_prepared(&command.prepared_statement_handle)?;
         let planned = self.plan_prepared(&prepared).await?;
+        if planned.is_change {
+            return Err(Error::invalid("a statement that changes something has no rows to be read"));
+        }
         let values = self.values(&prepared, &planned).await?;
         let schema = wire_schema(&planned.schema, None);
         self.run(&planned.statement, values.as_ref(), schema).await

@@ -27,10 +27,10 @@ use super::bind::{self, Kept};
 use super::call::Call;
 use super::encode::{KEEP_ALIVE, Rows, messages};
 use super::session::{Reply, Sessions, handshake};
-use super::statements::{Statements, flight_info};
+use super::statements::{Statements, flight_info, refuse_transaction};
 use super::ticket::Signer;
 use super::wire::{schema_message, wire_schema};
-use super::{metadata, reference, sql_info, xdbc};
+use super::{changes, metadata, reference, sql_info, xdbc};
 use crate::error::{Error, Result};
 use crate::sql::{Defaults, Engine};
 
@@ -50,12 +50,17 @@ const ACTIONS: &[(&str, &str)] = &[
     ),
     (GET_OPTIONS, "Returns the session's options. Body: GetSessionOptionsRequest."),
     (CLOSE_SESSION, "Ends the session. Body: CloseSessionRequest."),
+    (
+        COMMIT_STATUS,
+        "Tells what became of a commit. Body: Any of sandur.v1.CommitStatus; answers Any of CommitStatusResult.",
+    ),
 ];
 const CREATE_PREPARED: &str = "CreatePreparedStatement";
 const CLOSE_PREPARED: &str = "ClosePreparedStatement";
 const SET_OPTIONS: &str = "SetSessionOptions";
 const GET_OPTIONS: &str = "GetSessionOptions";
 const CLOSE_SESSION: &str = "CloseSession";
+const COMMIT_STATUS: &str = "CommitStatus";
 
 /// Path elements of a descriptor: catalog, schema, table.
 const MAX_PATH: usize = 3;
@@ -99,6 +104,9 @@ impl Inner {
         match &command {
             Command::CommandStatementQuery(query) => {
                 let planned = self.statements.plan(&query.query, query.transaction_id.as_ref(), &defaults).await?;
+                if planned.is_change {
+                    return self.statements.changed_info(&planned, None, descriptor).await;
+                }
                 self.statements.info(&planned, None, descriptor)
             }
             Command::CommandPreparedStatementQuery(query) => self.statements.prepared_info(query, descriptor).await,
@@ -159,6 +167,15 @@ impl Inner {
             .flight_descriptor
             .clone()
             .ok_or_else(|| Error::invalid("the first message of an upload has no descriptor"))?;
+        if let Ok(any) = Any::decode(&descriptor.cmd[..])
+            && changes::is_append(&any)
+        {
+            Call::command("AppendRows");
+            let defaults = self.sessions.defaults(request).await;
+            let rows = move || bind::batches(stream::iter([Ok(first)]).chain(data.map_err(|e| from_client(&e))));
+            let app_metadata = self.statements.append(&any, rows, defaults).await?;
+            return Ok(Some(PutResult { app_metadata }));
+        }
         match decode_command(&descriptor.cmd)? {
             Command::CommandPreparedStatementQuery(command) => {
                 let data = stream::iter([Ok(first)]).chain(data.map_err(|e| from_client(&e)));
@@ -168,12 +185,17 @@ impl Inner {
                 Ok(bind::reads_answer(request).then_some(PutResult { app_metadata }))
             }
             Command::CommandStatementUpdate(command) => {
+                refuse_transaction(command.transaction_id.as_ref())?;
                 let defaults = self.sessions.defaults(request).await;
-                Err(self.statements.refuse_update(&command.query, &defaults).await)
+                let app_metadata = self.statements.update(&command.query, &defaults).await?;
+                Ok(Some(PutResult { app_metadata }))
             }
-            Command::CommandPreparedStatementUpdate(_) => Err(Error::invalid(
-                "the prepared statement is a query and was sent as an update; run it as a query",
-            )),
+            Command::CommandPreparedStatementUpdate(command) => {
+                let data = stream::iter([Ok(first)]).chain(data.map_err(|e| from_client(&e)));
+                let values = bind::read(data).await?;
+                let app_metadata = self.statements.prepared_update(&command, values).await?;
+                Ok(Some(PutResult { app_metadata }))
+            }
             other => Err(refused(&other)),
         }
     }
@@ -194,6 +216,7 @@ impl Inner {
                 self.statements.close(&request_body).await;
                 Ok((Vec::new(), MetadataMap::new()))
             }
+            COMMIT_STATUS => Ok((vec![self.statements.commit_status(&action.body).await?.into()], MetadataMap::new())),
             SET_OPTIONS => self.sessions.set(request, &action.body, catalogs).await.map(reply),
             GET_OPTIONS => self.sessions.get(request).await.map(reply),
             CLOSE_SESSION => Ok(reply(self.sessions.close(request).await)),
@@ -262,9 +285,7 @@ fn refused(command: &Command) -> Error {
     let url = command.type_url();
     let name = clip(url.rsplit(['/', '.']).next().unwrap_or(url));
     match command {
-        Command::CommandStatementUpdate(_) | Command::CommandPreparedStatementUpdate(_) | Command::CommandStatementIngest(_) => {
-            Error::unsupported(format!("{name}: this server is read-only for now"))
-        }
+        Command::CommandStatementIngest(_) => Error::unsupported(format!("{name} is not built yet; use INSERT")),
         Command::CommandStatementSubstraitPlan(_) => Error::unsupported("CommandStatementSubstraitPlan: Substrait plans are not supported"),
         Command::Unknown(_) => Error::unsupported(format!("there is no command {:?}", clip(url))),
         _ => Error::unsupported(format!("{name} cannot be used in this call")),

@@ -19,7 +19,7 @@ use super::bind::Kept;
 use super::encode::Rows;
 use super::ticket::{Signer, statement_from_proto, statement_to_proto};
 use super::wire::{schema_message, wire_schema};
-use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::error::{Error, Result, ResultExt};
 use crate::proto::ticket::handle::Kind;
 use crate::proto::ticket::{Parameters, StatementTicket};
 use crate::sql::{Defaults, Engine, Planned, Statement, from_datafusion};
@@ -72,17 +72,6 @@ impl Statements {
         let stream = self.engine.run(statement, values).await?;
         let batches = stream.map(|batch| batch.map_err(from_datafusion)).boxed();
         Ok(Rows { schema, batches })
-    }
-
-    /// Answers an update: always a refusal.
-    pub(super) async fn refuse_update(&self, sql: &str, defaults: &Defaults) -> Error {
-        match self.engine.plan(sql, defaults).await {
-            Ok(_) => Error::invalid("the statement is a query and was sent as an update; run it as a query"),
-            Err(error) if error.kind() == ErrorKind::Unsupported => {
-                Error::unsupported(format!("this server is read-only for now: {}", error.message()))
-            }
-            Err(error) => error,
-        }
     }
 }
 

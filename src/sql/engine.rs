@@ -5,18 +5,22 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::execution::SendableRecordBatchStream;
+use futures::stream::BoxStream;
 
 use tokio::sync::Semaphore;
 
 use super::params::Values;
 use super::pool::Pool;
-use super::prepare::Planner;
+use super::change::{self, Changes, Done, With};
+use super::prepare::{Planner, Prepared};
 use super::providers::TableProviders;
 use super::{memory, run, session};
 use crate::catalog::Catalogs;
 use crate::config::Config;
 use crate::error::{Error, Result};
+use crate::io::Storage;
 use crate::table::{AsOf, TableIdent};
+use crate::write::commit::Commits;
 
 /// Session defaults that names are resolved against.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -77,12 +81,15 @@ pub struct Planned {
     /// Schema of the result as the engine computes it (the wire schema is the server's affair).
     pub schema: SchemaRef,
     pub parameters: Vec<Parameter>,
+    /// Whether the statement changes something: [`Engine::change`] carries it out, [`Engine::run`] does not.
+    pub is_change: bool,
 }
 
 /// Plans and runs statements.
 #[derive(Debug)]
 pub struct Engine {
     planner: Planner,
+    changes: Changes,
     admission: Arc<Semaphore>,
 }
 
@@ -91,21 +98,45 @@ impl Engine {
     ///
     /// Errors: `InvalidInput` for limits that make no sense.
     pub fn new(config: &Config, catalogs: Arc<Catalogs>, providers: Arc<dyn TableProviders>) -> Result<Self> {
+        Self::with_storage(config, catalogs, providers, Arc::new(Storage::default()))
+    }
+
+    /// As [`Self::new`], writing through these stores.
+    ///
+    /// Errors: as [`Self::new`].
+    pub fn with_storage(
+        config: &Config,
+        catalogs: Arc<Catalogs>,
+        providers: Arc<dyn TableProviders>,
+        storage: Arc<Storage>,
+    ) -> Result<Self> {
         if config.limits.queries == 0 {
             return Err(Error::invalid("limits.queries must be at least 1"));
         }
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let memory = config.limits.memory.unwrap_or_else(memory::default_limit);
         let state = session::base_state(memory, cores)?;
+        let planner = Planner {
+            catalogs: Arc::clone(&catalogs),
+            providers,
+            state: Arc::new(state),
+            pool: Arc::new(Pool::new(cores)?),
+        };
+        let admission = Arc::new(Semaphore::new(config.limits.queries.min(Semaphore::MAX_PERMITS)));
         Ok(Self {
-            planner: Planner {
-                catalogs,
-                providers,
-                state: Arc::new(state),
-                pool: Arc::new(Pool::new(cores)?),
+            changes: Changes {
+                planner: planner.clone(),
+                commits: Arc::new(Commits::new(catalogs, storage)),
+                admission: Arc::clone(&admission),
             },
-            admission: Arc::new(Semaphore::new(config.limits.queries.min(Semaphore::MAX_PERMITS))),
+            planner,
+            admission,
         })
+    }
+
+    /// Commits to the tables of all catalogs.
+    pub fn commits(&self) -> &Arc<Commits> {
+        &self.changes.commits
     }
 
     /// The catalogs that statements see.
@@ -118,16 +149,51 @@ impl Engine {
     /// Errors: `InvalidInput` for a wrong statement, `Unsupported` for one that is not run,
     /// `NotFound` for a table that is not there, what loading a table says.
     pub async fn plan(&self, sql: &str, defaults: &Defaults) -> Result<Planned> {
+        if let Some(change) = change::read(sql)? {
+            let prepared = self.changes.plan(sql, &change, defaults).await?;
+            return Ok(Planned {
+                parameters: prepared.as_ref().map(announced).unwrap_or_default(),
+                schema: change::count_schema(),
+                statement: Statement {
+                    sql: sql.to_owned(),
+                    defaults: defaults.clone(),
+                    pins: Vec::new(),
+                },
+                is_change: true,
+            });
+        }
         let prepared = self.planner.prepare(sql, defaults, None).await?;
-        let parameters = prepared.parameters.iter().map(|p| Parameter {
-            name: p.name.clone(),
-            data_type: p.announced.clone(),
-        });
         Ok(Planned {
-            parameters: parameters.collect(),
+            parameters: announced(&prepared),
             schema: prepared.schema,
             statement: prepared.statement,
+            is_change: false,
         })
+    }
+
+    /// Carries out a statement that changes something, once. `parameters` as for [`Self::run`]: all rows together
+    /// are one change. A future that is dropped leaves the change made or not made, never in part.
+    ///
+    /// Errors: `InvalidInput` for a statement that changes nothing; as [`Self::plan`]; `CommitConflict`: not made;
+    /// `CommitStateUnknown`: it may have been made.
+    pub async fn change(&self, sql: &str, defaults: &Defaults, with: With<'_>) -> Result<Done> {
+        let change = change::read(sql)?;
+        let change = change.ok_or_else(|| Error::invalid("the statement is a query and was sent as an update; run it as a query"))?;
+        self.changes.run(sql, &change, defaults, with).await
+    }
+
+    /// Appends rows to a table of this name (one to three parts, maybe with `branch_x` behind), all in one commit;
+    /// columns are matched by name. With a `commit_id` that the table has already nothing is appended.
+    ///
+    /// Errors: those of the stream; `InvalidInput` for columns that do not fit; as [`Self::change`].
+    pub async fn append(
+        &self,
+        name: &[String],
+        rows: BoxStream<'_, Result<RecordBatch>>,
+        defaults: &Defaults,
+        commit_id: Option<&str>,
+    ) -> Result<Done> {
+        self.changes.append(name, rows, defaults, commit_id).await
     }
 
     /// Runs a statement on its pinned snapshots. `parameters`: a batch with one column per
@@ -144,4 +210,12 @@ impl Engine {
         let permit = permit.map_err(|e| Error::internal("admission has ended").with_source(e))?;
         run::start(&self.planner.pool, &self.planner.state, prepared, values, permit).await
     }
+}
+
+fn announced(prepared: &Prepared) -> Vec<Parameter> {
+    let parameters = prepared.parameters.iter().map(|p| Parameter {
+        name: p.name.clone(),
+        data_type: p.announced.clone(),
+    });
+    parameters.collect()
 }

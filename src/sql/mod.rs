@@ -5,6 +5,7 @@
 //! [`Statement`] run again reads the same snapshots.
 
 mod bounded;
+mod change;
 mod dialect;
 mod engine;
 mod errors;
@@ -38,6 +39,7 @@ mod types;
 mod variant_get;
 mod versions;
 
+pub use change::{Done, With};
 pub use engine::*;
 pub use errors::{from_datafusion, to_datafusion};
 pub use providers::TableProviders;

@@ -8,6 +8,7 @@ use datafusion::execution::context::SQLOptions;
 use datafusion::execution::session_state::SessionState;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::sql::planner::{ParserOptions, SqlToRel};
+use datafusion::sql::sqlparser::ast::Statement as Ast;
 use datafusion::sql::sqlparser::tokenizer::TokenWithSpan;
 
 use super::engine::{Defaults, Pin, Statement};
@@ -22,7 +23,8 @@ use super::params::{self, Declared};
 use super::pool::Pool;
 use super::providers::TableProviders;
 use super::relations::{Mention, Relations, relations};
-use super::resolve::{Resolved, Resolver, Target, Wish};
+use super::change::Target;
+use super::resolve::{Resolved, Resolver, Target as Named, Wish};
 use super::shape::reshape;
 use super::show;
 use super::source::{parse, parse_described, tokenize};
@@ -63,9 +65,11 @@ struct Reading {
     written: SelectList,
 }
 
-/// `state` works out the versions that tables are asked for in; without it they are left out.
-fn read(sql: &str, state: Option<&SessionState>) -> Result<Reading> {
-    let source = tokenize(sql)?;
+/// Reads the statement from the token `from` on. `state` works out the versions that tables are asked for in;
+/// without it they are left out.
+fn read(sql: &str, from: usize, state: Option<&SessionState>) -> Result<Reading> {
+    let mut source = tokenize(sql)?;
+    source.tokens.drain(..from.min(source.tokens.len()));
     let (mut statement, described) = parse_described(&source.tokens)?;
     reshape(&mut statement)?;
     let written = SelectList::of(&statement);
@@ -110,9 +114,24 @@ fn read(sql: &str, state: Option<&SessionState>) -> Result<Reading> {
 impl Planner {
     /// Plans a statement; with `pins`, on those snapshots instead of the newest.
     pub(super) async fn prepare(&self, sql: &str, defaults: &Defaults, pins: Option<&[Pin]>) -> Result<Prepared> {
+        self.prepare_query(sql, 0, None, defaults, pins).await
+    }
+
+    /// Plans the query that starts at the token `from` of a statement; its rows become those of `target`.
+    pub(super) async fn prepare_query(
+        &self,
+        sql: &str,
+        from: usize,
+        target: Option<Target>,
+        defaults: &Defaults,
+        pins: Option<&[Pin]>,
+    ) -> Result<Prepared> {
         let text = sql.to_owned();
         let state = pins.is_none().then(|| Arc::clone(&self.state));
-        let mut reading = self.pool.plan(move || read(&text, state.as_deref())).await?;
+        let mut reading = self.pool.plan(move || read(&text, from, state.as_deref())).await?;
+        if from > 0 && !matches!(&reading.request, Request::Query(ast) if matches!(**ast, Ast::Query(_))) {
+            return Err(Error::invalid("only a query gives rows to write: SELECT, WITH, VALUES or TABLE"));
+        }
         let resolver = Resolver {
             catalogs: &self.catalogs,
             defaults,
@@ -128,7 +147,7 @@ impl Planner {
                 described = Some(show::columns(table.ident(), &table.schema())?);
             }
             let query = show::query(listing, &self.catalogs, defaults.catalog.as_deref()).await?;
-            let listed = self.pool.plan(move || read(&query, None)).await?;
+            let listed = self.pool.plan(move || read(&query, 0, None)).await?;
             let others: Vec<_> = listed.wishes.iter().filter(|w| w.parts != show::COLUMNS).cloned().collect();
             resolved.extend(resolver.resolve(&others).await?);
             reading = listed;
@@ -151,7 +170,7 @@ impl Planner {
         };
         let planner = self.clone();
         let pool = Arc::clone(&self.pool);
-        pool.plan(move || planner.finish(statement, reading, &resolved, described)).await
+        pool.plan(move || planner.finish(statement, reading, &resolved, described, target.as_ref())).await
     }
 
     fn finish(
@@ -160,6 +179,7 @@ impl Planner {
         reading: Reading,
         resolved: &[Resolved],
         described: Option<Arc<dyn TableProvider>>,
+        target: Option<&Target>,
     ) -> Result<Prepared> {
         let default_catalog = self.catalogs.catalog(statement.defaults.catalog.as_deref()).ok();
         let default_catalog = default_catalog.map(|c| c.name().to_owned());
@@ -170,7 +190,7 @@ impl Planner {
         let info_schemas: Vec<_> = resolved.iter().map(|r| r.schema()).collect();
         // Names of listings cannot be shown otherwise than they are, so those decide first.
         let mut stored: Vec<_> = resolved.iter().zip(&info_schemas).collect();
-        stored.sort_by_key(|(r, _)| matches!(r.target, Target::Table(_)));
+        stored.sort_by_key(|(r, _)| matches!(r.target, Named::Table(_)));
         let stored = stored.into_iter().map(|(r, schema)| (r.ident(), schema));
         let stored = stored.chain(columns_schema.as_ref().map(|schema| (&columns_ident, schema)));
         let mut spelling = Spelling::new(stored);
@@ -211,6 +231,10 @@ impl Planner {
         let plan = sql_to_rel
             .statement_to_plan(to_engine(*ast)?)
             .and_then(fit_literals)
+            .and_then(|plan| match target {
+                Some(target) => target.fit(plan),
+                None => Ok(plan),
+            })
             .map_err(|e| doubt.unwrap_or_else(|| from_datafusion(e)))?;
         let read_only = SQLOptions::new()
             .with_allow_ddl(false)
@@ -219,7 +243,10 @@ impl Planner {
         read_only.verify_plan(&plan).map_err(from_datafusion)?;
 
         let (parameters, planned) = type_parameters(&plan, &reading.parameters)?;
-        let schema = output::schema(&planned, &reading.written, &renamed, defaults);
+        let schema = match target {
+            Some(target) => target.schema(),
+            None => output::schema(&planned, &reading.written, &renamed, defaults),
+        };
         Ok(Prepared {
             statement,
             plan,
@@ -245,9 +272,9 @@ impl Planner {
                 return Err(Error::internal("a name has too many parts"));
             };
             let provider: Arc<dyn TableProvider> = match &one.target {
-                Target::Info(_, info) => Arc::clone(info) as _,
-                Target::Metadata(_, table) => Arc::new(MetadataProvider::new(Arc::clone(table))),
-                Target::Table(snapshot) => {
+                Named::Info(_, info) => Arc::clone(info) as _,
+                Named::Metadata(_, table) => Arc::new(MetadataProvider::new(Arc::clone(table))),
+                Named::Table(snapshot) => {
                     let (exposed, columns) = spelling.expose(Arc::clone(snapshot));
                     if !columns.is_empty() {
                         renamed.insert(key.clone(), columns);
@@ -279,7 +306,7 @@ fn show_hidden(resolved: &mut [Resolved], named: Vec<HiddenColumn>) -> Result<()
     let schemas: Vec<_> = resolved.iter().map(Resolved::schema).collect();
     let kinds = hidden::available(named, schemas.iter());
     for one in resolved {
-        if let Target::Table(snapshot) = &mut one.target {
+        if let Named::Table(snapshot) = &mut one.target {
             *snapshot = hidden::with_hidden(Arc::clone(snapshot), &kinds)?;
         }
     }
@@ -290,8 +317,8 @@ fn show_hidden(resolved: &mut [Resolved], named: Vec<HiddenColumn>) -> Result<()
 fn hidden_names(resolved: &[Resolved], spelling: &Spelling) -> HiddenNames {
     let spelled = |names: &[String]| names.iter().map(|n| spelling.of(n).to_owned()).collect::<Vec<_>>();
     let tables = resolved.iter().filter_map(|one| match &one.target {
-        Target::Table(snapshot) => Some((spelled(&one.parts), spelled(&hidden::hidden_names(snapshot.as_ref())))),
-        Target::Metadata(..) | Target::Info(..) => None,
+        Named::Table(snapshot) => Some((spelled(&one.parts), spelled(&hidden::hidden_names(snapshot.as_ref())))),
+        Named::Metadata(..) | Named::Info(..) => None,
     });
     tables.filter(|(_, hidden)| !hidden.is_empty()).collect()
 }
@@ -317,16 +344,16 @@ fn type_parameters(plan: &LogicalPlan, names: &[String]) -> Result<(Vec<Declared
 impl Resolved {
     fn ident(&self) -> &TableIdent {
         match &self.target {
-            Target::Table(snapshot) => snapshot.table(),
-            Target::Metadata(ident, _) | Target::Info(ident, _) => ident,
+            Named::Table(snapshot) => snapshot.table(),
+            Named::Metadata(ident, _) | Named::Info(ident, _) => ident,
         }
     }
 
     fn schema(&self) -> SchemaRef {
         match &self.target {
-            Target::Table(snapshot) => Arc::clone(snapshot.schema()),
-            Target::Metadata(_, table) => Arc::clone(table.schema()),
-            Target::Info(_, info) => info.schema(),
+            Named::Table(snapshot) => Arc::clone(snapshot.schema()),
+            Named::Metadata(_, table) => Arc::clone(table.schema()),
+            Named::Info(_, info) => info.schema(),
         }
     }
 }

@@ -85,6 +85,12 @@ pub(super) fn parse_described(tokens: &[TokenWithSpan]) -> Result<(Ast, Option<T
     })
 }
 
+/// Whether the first word is one of these.
+pub(super) fn begins_with(tokens: &[TokenWithSpan], words: &[Keyword]) -> bool {
+    let first = tokens.iter().find(|t| t.token != Token::SemiColon);
+    matches!(first.map(|t| &t.token), Some(Token::Word(word)) if word.quote_style.is_none() && words.contains(&word.keyword))
+}
+
 /// First words of statements that only read.
 const READS: &[Keyword] = &[
     Keyword::SELECT,

@@ -34,6 +34,8 @@ const SAME_LAYER: &[(&str, &str)] = &[
     ("io", "cache"),
     // a catalog hands tables to the engine as scannable providers
     ("catalog", "scan"),
+    // a commit ends in the catalog
+    ("write", "catalog"),
     // the service is generated code
     ("server", "proto"),
     ("main", "cli"),

@@ -5,6 +5,7 @@
 //! fence's lock is then a proof. Where no fence can be committed the outcome stays unknown.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -142,6 +143,12 @@ impl WritableCatalog for SqlCatalog {
             self.prepared.store(true, Ordering::Release);
         }
         Ok(())
+    }
+
+    fn journal_file(&self) -> PathBuf {
+        let mut name = self.database.path().as_os_str().to_owned();
+        name.push("-commits.jsonl");
+        name.into()
     }
 
     async fn create_namespace(&self, schema: &str, properties: &BTreeMap<String, String>) -> Result<()> {

@@ -13,10 +13,12 @@ use arrow_flight::flight_service_client::FlightServiceClient;
 use arrow_flight::sql::CommandGetTables;
 use arrow_flight::sql::client::FlightSqlServiceClient;
 use futures::TryStreamExt;
+use prost::Message;
 use tonic::Code;
 use tonic::transport::{Channel, Endpoint};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::proto::change::ChangeResult;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -115,6 +117,14 @@ impl Rows {
             stream: None,
             schema: None,
         }
+    }
+
+    /// What the statement did, of one that changes something.
+    pub(super) fn change(&self) -> Option<ChangeResult> {
+        if !self.info.endpoint.is_empty() || self.info.app_metadata.is_empty() {
+            return None;
+        }
+        ChangeResult::decode(self.info.app_metadata.clone()).ok()
     }
 
     /// The next batch; `None` at the end.

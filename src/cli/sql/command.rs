@@ -11,6 +11,7 @@ use super::client::{Client, Rows, endpoint_of};
 use super::print::Printer;
 use super::split::split;
 use crate::error::Error;
+use crate::proto::change::ChangeResult;
 
 const HELP: &str = "statements end with `;`\n\\d        list tables\n\\d TABLE  describe a table\n\\q        quit";
 
@@ -105,12 +106,35 @@ async fn run(client: &mut Client, out: &mut Out, format: Format, command: &Comma
         }
         Command::Quit => return Ok(()),
     };
+    if let Some(change) = rows.change() {
+        if format == Format::Table {
+            note(&summary(&change, started.elapsed().as_millis()));
+        }
+        return Ok(());
+    }
     let count = print(client, out, format, rows).await?;
     if format == Format::Table {
         let plural = if count == 1 { "" } else { "s" };
         note(&format!("({count} row{plural}, {} ms)", started.elapsed().as_millis()));
     }
     Ok(())
+}
+
+/// One line about what a statement did.
+fn summary(change: &ChangeResult, millis: u128) -> String {
+    let mut parts = vec![match change.verb.as_str() {
+        verb if change.rows > 0 || verb == "INSERT" => format!("{verb} {}", change.rows),
+        verb => verb.to_owned(),
+    }];
+    if let Some(id) = change.snapshot_id {
+        parts.push(format!("snapshot {id}"));
+    }
+    if change.data_files > 0 {
+        let plural = if change.data_files == 1 { "" } else { "s" };
+        parts.push(format!("{} data file{plural}, {} bytes", change.data_files, change.bytes));
+    }
+    parts.push(format!("{millis} ms"));
+    parts.join(" · ")
 }
 
 /// Prints all rows and counts them.

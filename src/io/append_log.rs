@@ -1,0 +1,127 @@
+//! A small log of lines in a file of the server's own, each durable before it is reported.
+//!
+//! Invariants: a line that was appended is there after a crash; one that was cut off by a crash was never
+//! reported and is cut away when the log is opened; one process has the log open (its catalog's lock sees to that).
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::write::{blocking, create_folder_of, sync_folder_of};
+use crate::error::{Error, Result};
+
+/// Largest log that is read back.
+const LIMIT: u64 = 1 << 30;
+
+/// An open log.
+#[derive(Debug, Clone)]
+pub struct AppendLog {
+    file: Arc<Mutex<File>>,
+    path: Arc<Path>,
+}
+
+impl AppendLog {
+    /// Opens or creates the log, and gives the lines that it has.
+    ///
+    /// Errors: `Unavailable`; `Corrupt` for a file that is no text.
+    pub async fn open(path: PathBuf) -> Result<(Self, Vec<String>)> {
+        let place = path.clone();
+        let opened = blocking(move || open(&place)).await?;
+        let (file, text) = opened.map_err(|e| failed(e, &path))?;
+        let text = String::from_utf8(text).map_err(|e| Error::corrupt("the log is no text").with("file", path.display()).with_source(e))?;
+        let log = Self {
+            file: Arc::new(Mutex::new(file)),
+            path: path.into(),
+        };
+        Ok((log, text.lines().map(str::to_owned).collect()))
+    }
+
+    /// Replaces the log by one of these lines, in one step.
+    ///
+    /// Errors: `Unavailable`; the log then is as it was or as it should be.
+    pub async fn rewrite(&self, lines: &[String]) -> Result<()> {
+        let mut text = lines.join("\n");
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        let (path, file) = (Arc::clone(&self.path), Arc::clone(&self.file));
+        let written = blocking(move || {
+            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+            let beside = path.with_extension("new");
+            let mut fresh = OpenOptions::new().create(true).truncate(true).write(true).open(&beside)?;
+            fresh.write_all(text.as_bytes())?;
+            fresh.sync_all()?;
+            std::fs::rename(&beside, &path)?;
+            sync_folder_of(&path)?;
+            *file = OpenOptions::new().append(true).open(&path)?;
+            Ok(())
+        });
+        written.await?.map_err(|e| failed(e, &self.path))
+    }
+
+    /// Appends a line, which must not hold a line break.
+    ///
+    /// Errors: `Unavailable`: the line may be there or not.
+    pub async fn append(&self, line: &str) -> Result<()> {
+        let bytes = format!("{line}\n").into_bytes();
+        let file = Arc::clone(&self.file);
+        let written = blocking(move || {
+            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+            file.write_all(&bytes)?;
+            file.sync_data()
+        });
+        written.await?.map_err(|e| failed(e, &self.path))
+    }
+}
+
+fn failed(error: std::io::Error, path: &Path) -> Error {
+    Error::unavailable("the log cannot be read or written").with("file", path.display()).with_source(error)
+}
+
+fn open(path: &Path) -> std::io::Result<(File, Vec<u8>)> {
+    create_folder_of(path)?;
+    let is_new = !path.exists();
+    let mut file = OpenOptions::new().create(true).read(true).append(true).open(path)?;
+    if is_new {
+        file.sync_all()?;
+        sync_folder_of(path)?;
+    }
+    if file.metadata()?.len() > LIMIT {
+        return Err(std::io::Error::other("the log is larger than 1 GiB"));
+    }
+    let mut text = Vec::new();
+    file.seek(SeekFrom::Start(0))?;
+    file.read_to_end(&mut text)?;
+    let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    if whole < text.len() {
+        file.set_len(u64::try_from(whole).unwrap_or_default())?;
+        file.sync_all()?;
+        text.truncate(whole);
+    }
+    Ok((file, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn lines_come_back_and_a_cut_one_is_cut_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a/log");
+        let (log, lines) = AppendLog::open(path.clone()).await.unwrap();
+        assert!(lines.is_empty());
+        log.append("one").await.unwrap();
+        log.append("two").await.unwrap();
+        std::fs::write(&path, b"one\ntwo\nthr").unwrap();
+        let (log, lines) = AppendLog::open(path.clone()).await.unwrap();
+        assert_eq!(lines, ["one", "two"]);
+        log.append("three").await.unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntwo\nthree\n");
+        log.rewrite(&["three".to_owned()]).await.unwrap();
+        log.append("four").await.unwrap();
+        let (_, lines) = AppendLog::open(path).await.unwrap();
+        assert_eq!(lines, ["three", "four"]);
+    }
+}

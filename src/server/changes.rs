@@ -1,0 +1,157 @@
+//! Statements and streams that change something (flight-sql.md 6, points 16 to 18).
+//!
+//! Invariants: a change is carried out once for each call that asks for it, by GetFlightInfo where a client
+//! sends it as a query, since DoGet may come twice or never; GetSchema and preparing do nothing; the count that
+//! is answered is exact.
+
+use arrow::array::RecordBatch;
+use arrow_flight::FlightDescriptor;
+use arrow_flight::FlightInfo;
+use arrow_flight::sql::{Any, CommandPreparedStatementUpdate, DoPutUpdateResult};
+use bytes::Bytes;
+use futures::stream::BoxStream;
+use prost::Message;
+
+use super::statements::{Statements, flight_info};
+use super::ticket::defaults_from_proto;
+use super::wire::{schema_message, wire_schema};
+use crate::error::{Error, Result};
+use crate::proto::change::{AppendRows, ChangeResult, CommitStatus, CommitStatusResult, commit_status, commit_status_result};
+use crate::sql::{Defaults, Done, Planned, With};
+use crate::write::commit::CommitStatus as Status;
+
+/// Longest idempotency key.
+const MAX_KEY: usize = 256;
+
+/// Whether a command is [`AppendRows`].
+pub(super) fn is_append(command: &Any) -> bool {
+    command.type_url.rsplit('/').next() == Some("sandur.v1.AppendRows")
+}
+
+impl Statements {
+    /// Carries out a statement that came as an update: the answer's body.
+    pub(super) async fn update(&self, sql: &str, defaults: &Defaults) -> Result<Bytes> {
+        let done = self.engine.change(sql, defaults, With::default()).await?;
+        update_result(&done)
+    }
+
+    /// Carries out a prepared statement with the values of this call, all rows in one change.
+    pub(super) async fn prepared_update(&self, command: &CommandPreparedStatementUpdate, values: Option<RecordBatch>) -> Result<Bytes> {
+        let prepared = self.signer.open_prepared(&command.prepared_statement_handle)?;
+        let defaults = defaults_from_proto(prepared.defaults.as_ref());
+        let with = With {
+            parameters: values.as_ref(),
+            commit_id: None,
+        };
+        let done = self.engine.change(&prepared.sql, &defaults, with).await?;
+        update_result(&done)
+    }
+
+    /// Carries out a statement that came as a query: an answer without streams, whose number of records is
+    /// that of the rows that were changed.
+    pub(super) async fn changed_info(
+        &self,
+        planned: &Planned,
+        values: Option<&RecordBatch>,
+        descriptor: FlightDescriptor,
+    ) -> Result<FlightInfo> {
+        let with = With {
+            parameters: values,
+            commit_id: None,
+        };
+        let schema = schema_message(&wire_schema(&planned.schema, None))?;
+        let done = self.engine.change(&planned.statement.sql, &planned.statement.defaults, with).await?;
+        let total_records = count(&done)?;
+        Ok(FlightInfo {
+            endpoint: Vec::new(),
+            total_records,
+            total_bytes: 0,
+            app_metadata: change_result(&done).encode_to_vec().into(),
+            ..flight_info(schema, descriptor, Bytes::new())
+        })
+    }
+
+    /// Appends the rows of a stream: the answer's body.
+    pub(super) async fn append(
+        &self,
+        command: &Any,
+        rows: impl FnOnce() -> BoxStream<'static, Result<RecordBatch>>,
+        defaults: Defaults,
+    ) -> Result<Bytes> {
+        let request = AppendRows::decode(command.value.clone()).map_err(|e| Error::invalid(format!("AppendRows does not decode: {e}")))?;
+        let table = request.table.filter(|table| !table.table.is_empty());
+        let table = table.ok_or_else(|| Error::invalid("AppendRows needs a table"))?;
+        let set = |part: String, default: Option<String>| if part.is_empty() { default } else { Some(part) };
+        let defaults = Defaults {
+            catalog: set(table.catalog, defaults.catalog),
+            schema: set(table.schema, defaults.schema),
+            branch: set(table.branch, defaults.branch),
+            as_of: defaults.as_of,
+        };
+        let commit_id = match request.idempotency_key.as_str() {
+            "" => None,
+            key => Some(commit_id_of(key)?),
+        };
+        let done = self.engine.append(&[table.table], rows(), &defaults, commit_id.as_deref()).await?;
+        Ok(change_result(&done).encode_to_vec().into())
+    }
+
+    /// Action CommitStatus.
+    pub(super) async fn commit_status(&self, body: &[u8]) -> Result<Vec<u8>> {
+        let request: CommitStatus = decode(body)?;
+        let id = match request.of {
+            Some(commit_status::Of::CommitId(id)) => id,
+            Some(commit_status::Of::IdempotencyKey(key)) => commit_id_of(&key)?,
+            None => return Err(Error::invalid("CommitStatus needs a commit id or an idempotency key")),
+        };
+        let (state, snapshot_id) = match self.engine.commits().status(&id).await? {
+            Status::Committed { snapshot_id } => (commit_status_result::State::Committed, snapshot_id),
+            Status::NotCommitted => (commit_status_result::State::NotCommitted, None),
+            Status::Unknown => (commit_status_result::State::Unknown, None),
+        };
+        let result = CommitStatusResult {
+            state: state.into(),
+            snapshot_id,
+        };
+        let any = Any {
+            type_url: "type.googleapis.com/sandur.v1.CommitStatusResult".to_owned(),
+            value: result.encode_to_vec().into(),
+        };
+        Ok(any.encode_to_vec())
+    }
+}
+
+/// The commit id that an idempotency key stands for.
+pub(super) fn commit_id_of(key: &str) -> Result<String> {
+    if key.is_empty() || key.len() > MAX_KEY {
+        return Err(Error::invalid(format!("an idempotency key has 1 to {MAX_KEY} bytes")));
+    }
+    Ok(format!("key:{key}"))
+}
+
+/// The message in a body that is an `Any`.
+fn decode<M: Message + Default>(body: &[u8]) -> Result<M> {
+    let any = Any::decode(body).map_err(|_| Error::invalid("the body is not a google.protobuf.Any"))?;
+    M::decode(any.value).map_err(|e| Error::invalid(format!("the body does not decode: {e}")))
+}
+
+fn count(done: &Done) -> Result<i64> {
+    i64::try_from(done.rows).map_err(|e| Error::internal("more rows than can be counted").with_source(e))
+}
+
+fn update_result(done: &Done) -> Result<Bytes> {
+    let result = DoPutUpdateResult { record_count: count(done)? };
+    Ok(result.encode_to_vec().into())
+}
+
+/// What a change did, as it is sent.
+pub(super) fn change_result(done: &Done) -> ChangeResult {
+    ChangeResult {
+        verb: done.verb.to_owned(),
+        rows: done.rows,
+        snapshot_id: done.snapshot_id,
+        commit_id: done.commit_id.clone().unwrap_or_default(),
+        data_files: done.data_files as u64,
+        bytes: done.bytes,
+    }
+}

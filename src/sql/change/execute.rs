@@ -1,0 +1,333 @@
+//! Carrying out statements that change something.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use datafusion::common::ScalarValue;
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use tokio::sync::Semaphore;
+
+use super::super::engine::Defaults;
+use super::super::errors::from_datafusion;
+use super::super::params::Values;
+use super::super::prepare::{Planner, Prepared};
+use super::super::run;
+use super::super::source::{begins_with, tokenize};
+use super::insert::{Target, Written};
+use super::names;
+use super::parse::{CHANGES, Change, CreateTable, Insert, parse};
+use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::iceberg::commit::{Change as TableChange, Committed};
+use crate::iceberg::spec::TableMetadata;
+use crate::iceberg::written_columns;
+use crate::table::TableIdent;
+use crate::write::commit::Commits;
+use crate::write::{DataWriter, Files};
+
+/// What a statement did.
+#[derive(Debug, Clone, Default)]
+pub struct Done {
+    /// What it is called, in capitals: `INSERT`, `CREATE TABLE`.
+    pub verb: &'static str,
+    /// Rows that were changed; 0 for statements about tables.
+    pub rows: u64,
+    /// The snapshot that it made.
+    pub snapshot_id: Option<i64>,
+    /// The id that the commit can be asked for by.
+    pub commit_id: Option<String>,
+    /// Data files that were added.
+    pub data_files: usize,
+    /// Bytes of these.
+    pub bytes: u64,
+}
+
+/// What carries out changes.
+#[derive(Debug)]
+pub(in super::super) struct Changes {
+    pub(in super::super) planner: Planner,
+    pub(in super::super) commits: Arc<Commits>,
+    pub(in super::super) admission: Arc<Semaphore>,
+}
+
+/// The values of a statement's parameters, and the id of its commit where the client gave one.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct With<'a> {
+    pub parameters: Option<&'a RecordBatch>,
+    pub commit_id: Option<&'a str>,
+}
+
+impl Changes {
+    /// The query inside, planned for its parameters and errors; nothing is done.
+    pub(in super::super) async fn plan(&self, sql: &str, change: &Change, defaults: &Defaults) -> Result<Option<Prepared>> {
+        match change {
+            Change::Insert(insert) => {
+                let (ident, _) = names::written_table(&self.planner.catalogs, defaults, &insert.table).await?;
+                let table = self.commits.table(&ident).await?;
+                let target = Target::new(written(table.metadata())?, &insert.columns, insert.by_name)?;
+                let prepared = self.planner.prepare_query(sql, insert.query, Some(target), defaults, None).await?;
+                Ok(Some(prepared))
+            }
+            Change::CreateTable(create) => match create.query {
+                Some(query) => Ok(Some(self.planner.prepare_query(sql, query, None, defaults, None).await?)),
+                None => Ok(None),
+            },
+            _ => Ok(None),
+        }
+    }
+
+    /// Carries the statement out.
+    pub(in super::super) async fn run(&self, sql: &str, change: &Change, defaults: &Defaults, with: With<'_>) -> Result<Done> {
+        if change.query().is_none() && with.parameters.is_some_and(|values| values.num_columns() > 0) {
+            return Err(Error::invalid("the statement takes no parameters"));
+        }
+        let catalogs = &self.planner.catalogs;
+        match change {
+            Change::Insert(insert) => self.insert(sql, insert, defaults, with).await,
+            Change::CreateTable(create) => self.create_table(sql, create, defaults, with).await,
+            Change::DropTable { name, if_exists, purge } => {
+                if *purge {
+                    return Err(Error::unsupported(
+                        "DROP TABLE .. PURGE is not built yet; DROP TABLE takes the name away and leaves the files",
+                    ));
+                }
+                let done = Done {
+                    verb: "DROP TABLE",
+                    ..Done::default()
+                };
+                let ident = match names::find(catalogs, defaults, name).await {
+                    Err(e) if *if_exists && e.kind() == ErrorKind::NotFound => return Ok(done),
+                    found => found?,
+                };
+                match catalogs.writable(&ident.catalog)?.drop_table(&ident).await {
+                    Err(e) if *if_exists && e.kind() == ErrorKind::NotFound => Ok(done),
+                    dropped => dropped.map(|_| done).context("table", || ident),
+                }
+            }
+            Change::CreateSchema {
+                name,
+                if_not_exists,
+                properties,
+            } => {
+                let (catalog, schema) = names::schema(catalogs, defaults, name)?;
+                let created = catalogs.writable(catalog.name())?.create_namespace(&schema, properties).await;
+                match created {
+                    Err(e) if *if_not_exists && e.kind() == ErrorKind::AlreadyExists => {}
+                    created => created.context("schema", || schema)?,
+                }
+                Ok(Done {
+                    verb: "CREATE SCHEMA",
+                    ..Done::default()
+                })
+            }
+            Change::DropSchema { name, if_exists, cascade } => {
+                let (catalog, schema) = names::schema(catalogs, defaults, name)?;
+                let writable = catalogs.writable(catalog.name())?;
+                if *cascade {
+                    for ident in catalog.list_tables(&schema).await? {
+                        writable.drop_table(&ident).await.context("table", || ident)?;
+                    }
+                }
+                match writable.drop_namespace(&schema).await {
+                    Err(e) if *if_exists && e.kind() == ErrorKind::NotFound => {}
+                    dropped => dropped.context("schema", || schema)?,
+                }
+                Ok(Done {
+                    verb: "DROP SCHEMA",
+                    ..Done::default()
+                })
+            }
+        }
+    }
+
+    async fn insert(&self, sql: &str, insert: &Insert, defaults: &Defaults, with: With<'_>) -> Result<Done> {
+        let (ident, branch) = names::written_table(&self.planner.catalogs, defaults, &insert.table).await?;
+        let table = self.commits.table(&ident).await?;
+        let metadata = table.metadata();
+        let target = Target::new(written(metadata)?, &insert.columns, insert.by_name)?;
+        let prepared = self.planner.prepare_query(sql, insert.query, Some(target), defaults, None).await?;
+        let commit_id = with.commit_id.map_or_else(Commits::new_id, str::to_owned);
+        let writer = DataWriter::new(table.io().clone(), Arc::clone(metadata))?;
+        let files = self.write(prepared, writer, with.parameters).await.context("table", || ident.clone())?;
+        let done = of_files("INSERT", &files);
+        // Nothing to say to other readers: as Postgres, no rows are no error.
+        if files.data_files.is_empty() {
+            return Ok(done);
+        }
+        let change = TableChange::append(Arc::clone(metadata), commit_id.clone(), files.data_files).on_branch(branch);
+        let committed = self.commits.commit(&table, change).await?;
+        Ok(of_commit(done, &committed, commit_id))
+    }
+
+    /// Appends rows that come with the names of their columns, all in one commit.
+    pub(in super::super) async fn append(
+        &self,
+        name: &[String],
+        mut rows: BoxStream<'_, Result<RecordBatch>>,
+        defaults: &Defaults,
+        commit_id: Option<&str>,
+    ) -> Result<Done> {
+        let (ident, branch) = names::written_table(&self.planner.catalogs, defaults, name).await?;
+        let table = self.commits.table(&ident).await?;
+        let metadata = table.metadata();
+        let target = Target::new(written(metadata)?, &[], true)?;
+        let permit = Arc::clone(&self.admission).acquire_owned().await;
+        let _permit = permit.map_err(|e| Error::internal("admission has ended").with_source(e))?;
+        let mut writer = DataWriter::new(table.io().clone(), Arc::clone(metadata))?;
+        let taken = async {
+            while let Some(batch) = rows.next().await {
+                writer.write(target.rows(&batch?)?).await?;
+            }
+            Ok(())
+        };
+        let files = match taken.await {
+            Ok(()) => writer.finish().await,
+            Err(error) => {
+                writer.abort().await;
+                Err(error)
+            }
+        };
+        let files = files.context("table", || ident.clone())?;
+        let done = of_files("INSERT", &files);
+        if files.data_files.is_empty() {
+            return Ok(done);
+        }
+        let commit_id = commit_id.map_or_else(Commits::new_id, str::to_owned);
+        let change = TableChange::append(Arc::clone(metadata), commit_id.clone(), files.data_files).on_branch(branch);
+        let committed = self.commits.commit(&table, change).await?;
+        Ok(of_commit(done, &committed, commit_id))
+    }
+
+    async fn create_table(&self, sql: &str, create: &CreateTable, defaults: &Defaults, with: With<'_>) -> Result<Done> {
+        let catalogs = &self.planner.catalogs;
+        let ident = names::new_table(catalogs, defaults, &create.name).await?;
+        let catalog = catalogs.catalog(Some(&ident.catalog))?;
+        let verb = if create.query.is_some() { "CREATE TABLE AS" } else { "CREATE TABLE" };
+        if let Some(there) = catalog.find_table(&ident.schema, &ident.table).await? {
+            return match create.if_not_exists {
+                true => Ok(Done { verb, ..Done::default() }),
+                false => Err(Error::new(ErrorKind::AlreadyExists, format!("table \"{there}\" exists already"))),
+            };
+        }
+        let writable = catalogs.writable(&ident.catalog)?;
+        let location = match &create.location {
+            Some(location) => location.clone(),
+            None => writable.new_location(&ident).await?,
+        };
+        let made = match create.query {
+            None => {
+                let creation = self.commits.stage_table(&ident, create.new_table(location, None)?).await?;
+                self.commits.create_table(&creation).await.map(|()| Done { verb, ..Done::default() })
+            }
+            Some(query) => self.create_table_as(sql, create, query, &ident, location, defaults, with).await,
+        };
+        match made {
+            Err(e) if create.if_not_exists && e.kind() == ErrorKind::AlreadyExists => Ok(Done { verb, ..Done::default() }),
+            made => made,
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one statement's parts")]
+    async fn create_table_as(
+        &self,
+        sql: &str,
+        create: &CreateTable,
+        query: usize,
+        ident: &TableIdent,
+        location: String,
+        defaults: &Defaults,
+        with: With<'_>,
+    ) -> Result<Done> {
+        let planned = self.planner.prepare_query(sql, query, None, defaults, None).await?;
+        let new = create.new_table(location, Some(&planned.schema))?;
+        let creation = self.commits.stage_table(ident, new).await?;
+        let metadata = creation.metadata();
+        let made = async {
+            let target = Target::new(written(metadata)?, &[], false)?;
+            let pins = Some(planned.statement.pins.as_slice());
+            let prepared = self.planner.prepare_query(sql, query, Some(target), defaults, pins).await?;
+            let writer = DataWriter::new(creation.io().clone(), Arc::clone(metadata))?;
+            self.write(prepared, writer, with.parameters).await
+        };
+        let files = match made.await {
+            Ok(files) => files,
+            Err(error) => {
+                self.commits.forget(&creation).await;
+                return Err(error).context("table", || ident.clone());
+            }
+        };
+        let done = of_files("CREATE TABLE AS", &files);
+        if files.data_files.is_empty() {
+            return self.commits.create_table(&creation).await.map(|()| done);
+        }
+        let commit_id = with.commit_id.map_or_else(Commits::new_id, str::to_owned);
+        let change = TableChange::append(Arc::clone(metadata), commit_id.clone(), files.data_files);
+        let committed = self.commits.create_table_with(&creation, change).await?;
+        Ok(of_commit(done, &committed, commit_id))
+    }
+
+    /// Runs a query into files.
+    async fn write(&self, prepared: Prepared, mut writer: DataWriter, parameters: Option<&RecordBatch>) -> Result<Files> {
+        let values = Values::new(&prepared.parameters, parameters)?;
+        let permit = Arc::clone(&self.admission).acquire_owned().await;
+        let permit = permit.map_err(|e| Error::internal("admission has ended").with_source(e))?;
+        let rows = async {
+            let mut rows = run::start(&self.planner.pool, &self.planner.state, prepared, values, permit).await?;
+            while let Some(batch) = rows.next().await {
+                writer.write(batch.map_err(from_datafusion)?).await?;
+            }
+            Ok(())
+        };
+        match rows.await {
+            Ok(()) => writer.finish().await,
+            Err(error) => {
+                writer.abort().await;
+                Err(error)
+            }
+        }
+    }
+}
+
+/// The schema of what a change answers with where an answer has columns.
+pub(in super::super) fn count_schema() -> SchemaRef {
+    use arrow::datatypes::{DataType, Field, Schema};
+    Arc::new(Schema::new(vec![Field::new("count", DataType::Int64, false)]))
+}
+
+fn of_files(verb: &'static str, files: &Files) -> Done {
+    Done {
+        verb,
+        rows: files.rows(),
+        data_files: files.data_files.len(),
+        bytes: files.bytes(),
+        ..Done::default()
+    }
+}
+
+fn of_commit(done: Done, committed: &Committed, commit_id: String) -> Done {
+    Done {
+        snapshot_id: Some(committed.snapshot_id),
+        commit_id: Some(commit_id),
+        ..done
+    }
+}
+
+/// The columns of a table as an INSERT fills them.
+fn written(metadata: &TableMetadata) -> Result<Vec<Written>> {
+    let columns = written_columns(metadata.current_schema()?)?.into_iter().map(|column| {
+        let default = column.default.map(|value| ScalarValue::try_from_array(&value, 0).map_err(from_datafusion));
+        Ok(Written {
+            is_uuid: column.is_uuid,
+            field: column.field,
+            default: default.transpose()?,
+        })
+    });
+    columns.collect()
+}
+
+/// Reads a statement that changes something; `None` for one that does not.
+pub(in super::super) fn read(sql: &str) -> Result<Option<Change>> {
+    let tokens = tokenize(sql)?.tokens;
+    begins_with(&tokens, CHANGES).then(|| parse(&tokens)).transpose()
+}

@@ -1,0 +1,16 @@
+//! Statements that change something: CREATE, DROP, INSERT (interface.md 4).
+//!
+//! Invariants: a statement is carried out once for each time it is run, and planning it does nothing; what it
+//! says it did, it did (rows counted as they were written, a commit known to be made).
+
+mod create;
+mod execute;
+mod insert;
+mod names;
+mod parse;
+mod types;
+mod uuid_text;
+
+pub use execute::{Done, With};
+pub(super) use execute::{Changes, count_schema, read};
+pub(super) use insert::Target;

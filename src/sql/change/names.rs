@@ -1,0 +1,82 @@
+//! Names of what a statement creates, drops or writes to.
+
+use super::super::engine::Defaults;
+use crate::catalog::{Catalog, Catalogs, DEFAULT_SCHEMA, match_name};
+use crate::error::{Error, Result};
+use crate::iceberg::spec::MAIN_BRANCH;
+use crate::table::TableIdent;
+
+const BRANCH: &str = "branch_";
+
+/// The catalog and stored schema that a table's name means, and the table as it is written.
+///
+/// Errors: `NotFound` for a catalog or schema that is not there.
+pub(super) async fn new_table(catalogs: &Catalogs, defaults: &Defaults, name: &[String]) -> Result<TableIdent> {
+    let (catalog, schema, table) = match name {
+        [table] => (defaults.catalog.as_deref(), defaults.schema.as_deref(), table),
+        [schema, table] => (defaults.catalog.as_deref(), Some(schema.as_str()), table),
+        [catalog, schema, table] => (Some(catalog.as_str()), Some(schema.as_str()), table),
+        _ => return Err(Error::invalid(format!("{} is no name of a table", name.join(".")))),
+    };
+    let catalog = catalogs.catalog(catalog)?;
+    let schema = schema.unwrap_or(DEFAULT_SCHEMA);
+    let schemas = catalog.list_schemas().await?;
+    let stored = match_name("schema", schemas.iter().map(String::as_str), schema)?;
+    let stored = stored.ok_or_else(|| {
+        Error::not_found(format!(
+            "schema \"{schema}\" does not exist in catalog \"{}\": CREATE SCHEMA makes it",
+            catalog.name()
+        ))
+    })?;
+    if table.contains('$') {
+        return Err(Error::invalid(format!("\"{table}\" cannot be a table's name: $ is for metadata tables")));
+    }
+    Ok(TableIdent::new(catalog.name(), stored, table))
+}
+
+/// The table that a name means, with a branch where the name ends in `.branch_x` or the session has one.
+///
+/// Errors: `NotFound`, `InvalidInput` for an ambiguous name.
+pub(super) async fn written_table(catalogs: &Catalogs, defaults: &Defaults, name: &[String]) -> Result<(TableIdent, String)> {
+    if defaults.as_of.is_some() {
+        return Err(Error::invalid("a table cannot be written as of a time or snapshot: unset the session option as_of"));
+    }
+    let session = defaults.branch.clone().unwrap_or_else(|| MAIN_BRANCH.to_owned());
+    let whole = find(catalogs, defaults, name).await;
+    let (table, last) = match name.split_last() {
+        Some((last, table)) if !table.is_empty() => (table, last),
+        _ => return whole.map(|ident| (ident, session)),
+    };
+    let is_branch = last.get(..BRANCH.len()).is_some_and(|head| head.eq_ignore_ascii_case(BRANCH));
+    match whole {
+        Ok(ident) => Ok((ident, session)),
+        Err(_) if is_branch && last.len() > BRANCH.len() => {
+            let branch = last.get(BRANCH.len()..).unwrap_or_default().to_owned();
+            find(catalogs, defaults, table).await.map(|ident| (ident, branch))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The stored spelling of a table's name.
+pub(super) async fn find(catalogs: &Catalogs, defaults: &Defaults, name: &[String]) -> Result<TableIdent> {
+    let catalog = defaults.catalog.as_deref();
+    match name {
+        [table] => catalogs.find_table(catalog, defaults.schema.as_deref(), table).await,
+        [schema, table] => catalogs.find_table(catalog, Some(schema), table).await,
+        [catalog, schema, table] => catalogs.find_table(Some(catalog), Some(schema), table).await,
+        _ => Err(Error::not_found(format!("table \"{}\" does not exist", name.join(".")))),
+    }
+}
+
+/// The catalog and the schema, as it is written, of a schema's name: the first part is a catalog where there
+/// is one of that name and more parts follow; the rest is a nested namespace.
+pub(super) fn schema<'a>(catalogs: &'a Catalogs, defaults: &Defaults, name: &[String]) -> Result<(&'a dyn Catalog, String)> {
+    let (first, rest) = name.split_first().ok_or_else(|| Error::invalid("a schema needs a name"))?;
+    if !rest.is_empty()
+        && let Ok(catalog) = catalogs.catalog(Some(first))
+    {
+        return Ok((catalog.as_ref(), rest.join(".")));
+    }
+    Ok((catalogs.catalog(defaults.catalog.as_deref())?.as_ref(), name.join(".")))
+}

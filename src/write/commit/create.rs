@@ -1,0 +1,128 @@
+//! New tables: the first metadata file, and the name that the catalog gives it (AT-12).
+//!
+//! Invariants: a table has its name only when its first metadata file is durable; what was written for a
+//! table that surely did not come to be is deleted, nothing otherwise.
+
+use std::sync::Arc;
+
+use super::driver::{Driver, now_ms};
+use super::{Commits, finish, ready};
+use crate::catalog::SwapOutcome;
+use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::iceberg::commit::{Change, Committed, Loaded};
+use crate::iceberg::spec::{MetadataBuilder, MetadataCompression, NewTable, TableMetadata};
+use crate::io::{Created, FileKind, PathMap, TableIo};
+use crate::table::TableIdent;
+
+/// A table that has no name yet.
+#[derive(Debug)]
+pub struct Creation {
+    ident: TableIdent,
+    io: TableIo,
+    metadata: Arc<TableMetadata>,
+    /// The metadata file, where it was written.
+    location: String,
+}
+
+impl Creation {
+    /// What the table's metadata will be.
+    pub fn metadata(&self) -> &Arc<TableMetadata> {
+        &self.metadata
+    }
+
+    /// Access to the table's folder.
+    pub fn io(&self) -> &TableIo {
+        &self.io
+    }
+}
+
+impl Commits {
+    /// Writes the first metadata file of a table that is to have this name.
+    ///
+    /// Errors: what [`MetadataBuilder::new_table`] says; `AlreadyExists` for the name; `Unavailable`.
+    pub async fn stage_table(&self, ident: &TableIdent, new: NewTable) -> Result<Creation> {
+        let catalog = self.catalogs.writable(&ident.catalog)?;
+        if catalog.pointer(ident).await?.is_some() {
+            return Err(exists(ident));
+        }
+        let metadata = MetadataBuilder::new_table(new, now_ms())?.build()?;
+        let io = TableIo::new(Arc::clone(&self.storage), PathMap::default(), [metadata.location.clone()])?;
+        let io = io.for_table(&metadata.table_uuid.map(|uuid| uuid.to_string()).unwrap_or_default());
+        let compression = MetadataCompression::of(&metadata)?;
+        let id = uuid::Uuid::new_v4();
+        let name = format!("{}/metadata/00000-{id}{}", metadata.location, compression.file_ending());
+        let location = io.resolve(&name)?;
+        let bytes = metadata.to_file_bytes(compression)?;
+        match io.create(&location, FileKind::Metadata, bytes.into()).await? {
+            Created::Ours => {}
+            Created::Absent(error) => return Err(error),
+            Created::Foreign => return Err(Error::internal("a metadata file of this name is there already").with("file", location)),
+        }
+        Ok(Creation {
+            ident: ident.clone(),
+            io,
+            metadata: Arc::new(metadata),
+            location,
+        })
+    }
+
+    /// Gives a staged table its name.
+    ///
+    /// Errors: `AlreadyExists`, `NotFound` for the schema: then its metadata file is gone; `CommitStateUnknown`.
+    pub async fn create_table(&self, creation: &Creation) -> Result<()> {
+        let Creation { ident, location, .. } = creation;
+        let catalog = self.catalogs.writable(&ident.catalog)?;
+        let mut outcome = catalog.create_table(ident, location).await;
+        if matches!(outcome, SwapOutcome::Unknown(_)) {
+            outcome = catalog.resolve(ident, None, location).await;
+        }
+        match outcome {
+            SwapOutcome::Done => Ok(()),
+            unknown @ SwapOutcome::Unknown(_) => unknown.into_result().context("table", || ident),
+            SwapOutcome::Conflict => {
+                self.forget(creation).await;
+                Err(exists(ident))
+            }
+            SwapOutcome::Failed(error) => {
+                self.forget(creation).await;
+                Err(error).context("table", || ident)
+            }
+        }
+    }
+
+    /// Gives a staged table its name together with its first snapshot, so that nobody sees it without.
+    ///
+    /// Errors: as [`Self::commit`] and [`Self::create_table`].
+    pub async fn create_table_with(&self, creation: &Creation, change: Change) -> Result<Committed> {
+        let ident = &creation.ident;
+        let journal = self.journal(ident).await?;
+        let lock = self.lock_of(ident);
+        let _one_at_a_time = lock.lock().await;
+        let driver = Driver {
+            catalogs: &self.catalogs,
+            journal: ready(&journal)?,
+            ident,
+            io: creation.io.clone(),
+            unnamed: Some(Loaded {
+                metadata: Arc::clone(&creation.metadata),
+                location: creation.location.clone(),
+            }),
+        };
+        let committed = finish(&driver, change).await;
+        if committed.as_ref().is_err_and(|e| e.kind() != ErrorKind::CommitStateUnknown) {
+            self.forget(creation).await;
+        }
+        committed
+    }
+
+    /// Deletes the metadata file of a table that did not come to be.
+    pub async fn forget(&self, creation: &Creation) {
+        if let Err(error) = creation.io.delete(&creation.location, FileKind::Metadata).await {
+            tracing::warn!(table = %creation.ident, %error, "the metadata file of a table that was not created could not be deleted");
+        }
+    }
+}
+
+fn exists(ident: &TableIdent) -> Error {
+    Error::new(ErrorKind::AlreadyExists, format!("table \"{ident}\" exists already"))
+}

@@ -1,0 +1,165 @@
+//! Runs the commit engine with real files and a real catalog.
+//!
+//! Invariants: what the engine asks for is done as it is asked, and nothing else; the table is read past
+//! every cache; what may have happened is told as it is, never guessed.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::journal::{Journal, Open};
+use crate::catalog::{Catalogs, SwapOutcome};
+use crate::error::{Error, Result};
+use crate::iceberg::IcebergTable;
+use crate::iceberg::commit::{Action, Event, FileToRead, Loaded, NewFile, Outcome, Random, ReadKind, SwapAnswer, WriteKind};
+use crate::io::{Created, FileKind, TableIo};
+use crate::table::{Table, TableIdent};
+
+/// Largest manifest or manifest list that is read.
+const READ_LIMIT: u64 = 1 << 30;
+
+/// What the engine's actions are carried out with: one table.
+#[derive(Debug)]
+pub(super) struct Driver<'a> {
+    pub(super) catalogs: &'a Catalogs,
+    pub(super) journal: &'a Journal,
+    pub(super) ident: &'a TableIdent,
+    pub(super) io: TableIo,
+    /// The table as it is before it has a name: its first swap gives it one.
+    pub(super) unnamed: Option<Loaded>,
+}
+
+impl Driver<'_> {
+    /// Runs to the end. `step` is the engine's.
+    pub(super) async fn run(&self, mut step: impl FnMut(Event, i64) -> Action + Send) -> Outcome {
+        let mut event = Event::Start;
+        loop {
+            let action = step(event, now_ms());
+            event = match action {
+                Action::Finished(outcome) => return outcome,
+                other => self.act(other).await.unwrap_or_else(Event::Failed),
+            };
+        }
+    }
+
+    async fn act(&self, action: Action) -> Result<Event> {
+        Ok(match action {
+            Action::Load if self.unnamed.is_some() => self.unnamed.clone().map(Event::Loaded).ok_or_else(|| Error::internal("no table"))?,
+            Action::Load => {
+                let table = self.catalogs.table(self.ident).await?;
+                let table = iceberg(table.as_ref())?;
+                Event::Loaded(Loaded {
+                    metadata: Arc::clone(table.metadata()),
+                    location: table.metadata_location().to_owned(),
+                })
+            }
+            Action::Read(files) => {
+                let mut read = Vec::with_capacity(files.len());
+                for FileToRead { kind, location } in files {
+                    let kind = match kind {
+                        ReadKind::ManifestList => FileKind::ManifestList,
+                        ReadKind::Manifest => FileKind::Manifest,
+                    };
+                    let location = self.io.resolve(&location)?;
+                    read.push(self.io.read(&location, kind, READ_LIMIT).await?);
+                }
+                Event::Read(read)
+            }
+            Action::Write(files) => {
+                for file in files {
+                    self.write(file).await?;
+                }
+                Event::Done
+            }
+            Action::OpenJournal(entry) => {
+                self.journal.note(Open::new(self.ident, entry)).await?;
+                Event::Done
+            }
+            Action::Swap { base, new } => {
+                let catalog = self.catalogs.writable(&self.ident.catalog)?;
+                Event::Swapped(answer(match self.unnamed {
+                    Some(_) => catalog.create_table(self.ident, &new).await,
+                    None => catalog.swap(self.ident, &base, &new).await,
+                }))
+            }
+            Action::Settle { base, new } => {
+                let catalog = self.catalogs.writable(&self.ident.catalog)?;
+                let base = self.unnamed.is_none().then_some(base.as_str());
+                Event::Swapped(answer(catalog.resolve(self.ident, base, &new).await))
+            }
+            Action::Sleep(time) => {
+                tokio::time::sleep(time).await;
+                Event::Done
+            }
+            Action::CloseJournal { commit_id, committed } => {
+                self.journal.close(commit_id, committed).await?;
+                Event::Done
+            }
+            Action::Delete(files) => {
+                for file in files {
+                    let deleted = match self.io.resolve(&file) {
+                        Ok(location) => self.io.delete(&location, kind_of(&location)).await.map(|_| ()),
+                        Err(e) => Err(e),
+                    };
+                    if let Err(error) = deleted {
+                        tracing::warn!(table = %self.ident, %error, "a file that is not needed could not be deleted");
+                    }
+                }
+                Event::Done
+            }
+            Action::Finished(_) => return Err(Error::internal("the end is no action")),
+        })
+    }
+
+    async fn write(&self, file: NewFile) -> Result<()> {
+        let kind = match file.kind {
+            WriteKind::Manifest => FileKind::Manifest,
+            WriteKind::ManifestList => FileKind::ManifestList,
+            WriteKind::Metadata => FileKind::Metadata,
+        };
+        let location = self.io.resolve(&file.location)?;
+        match self.io.create(&location, kind, file.bytes).await? {
+            Created::Ours => Ok(()),
+            Created::Absent(error) => Err(error),
+            Created::Foreign => Err(Error::internal("a file of this name is there already").with("file", location)),
+        }
+    }
+}
+
+fn kind_of(location: &str) -> FileKind {
+    match location {
+        list if list.contains("/snap-") => FileKind::ManifestList,
+        manifest if manifest.ends_with(".avro") => FileKind::Manifest,
+        metadata if metadata.contains(".metadata.json") => FileKind::Metadata,
+        _ => FileKind::Data,
+    }
+}
+
+fn answer(outcome: SwapOutcome) -> SwapAnswer {
+    match outcome {
+        SwapOutcome::Done => SwapAnswer::Done,
+        SwapOutcome::Conflict => SwapAnswer::Conflict,
+        SwapOutcome::Failed(error) => SwapAnswer::Failed(error),
+        SwapOutcome::Unknown(error) => SwapAnswer::Unknown(error),
+    }
+}
+
+/// The table as one of Iceberg's.
+///
+/// Errors: `Unsupported` for another format.
+pub(super) fn iceberg(table: &dyn Table) -> Result<&IcebergTable> {
+    let any: &dyn Any = table;
+    any.downcast_ref::<IcebergTable>()
+        .ok_or_else(|| Error::unsupported(format!("tables of format {} cannot be written yet", table.format())).with("table", table.ident()))
+}
+
+/// Milliseconds since the epoch.
+pub(super) fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// The process's own chance.
+pub(super) fn chance() -> Random {
+    Random::new(rand::random::<u64>)
+}

@@ -1,0 +1,217 @@
+//! Commits with real files and a real catalog: the engine's actions carried out, the journal, the fate of
+//! commits after a restart.
+//!
+//! Invariants: a table's commits of one process follow one another, which spares retries and is needed for
+//! nothing else (AT-15); what an earlier process left open is found out before this one commits to the table
+//! (AT-20); an error says whether the change was made, was not, or may have been.
+
+mod create;
+mod driver;
+mod journal;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::OnceCell;
+
+use crate::catalog::Catalogs;
+use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::iceberg::IcebergTable;
+use crate::iceberg::commit::{Change, Committed, Committer, Outcome, Reconciler};
+use crate::io::{Storage, TableIo, normalise};
+use crate::table::TableIdent;
+
+use driver::{Driver, chance, iceberg};
+use journal::{Journal, Noted, Open};
+
+pub use create::Creation;
+
+/// What became of a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CommitStatus {
+    Committed { snapshot_id: Option<i64> },
+    NotCommitted,
+    Unknown,
+}
+
+type TableLock = Arc<tokio::sync::Mutex<()>>;
+
+/// Commits to the tables of all catalogs; one per process.
+#[derive(Debug)]
+pub struct Commits {
+    catalogs: Arc<Catalogs>,
+    storage: Arc<Storage>,
+    journals: Mutex<HashMap<String, Arc<OnceCell<Journal>>>>,
+    tables: Mutex<HashMap<TableIdent, TableLock>>,
+}
+
+impl Commits {
+    /// Over the catalogs that statements see.
+    pub fn new(catalogs: Arc<Catalogs>, storage: Arc<Storage>) -> Self {
+        Self {
+            catalogs,
+            storage,
+            journals: Mutex::default(),
+            tables: Mutex::default(),
+        }
+    }
+
+    /// An id for a new commit: a UUIDv7.
+    pub fn new_id() -> String {
+        uuid::Uuid::now_v7().to_string()
+    }
+
+    /// The table with its newest metadata, to be written to.
+    ///
+    /// Errors: `NotFound`; `Unsupported` for a table or catalog that cannot be written.
+    pub async fn table(&self, ident: &TableIdent) -> Result<IcebergTable> {
+        self.catalogs.writable(&ident.catalog)?;
+        let table = self.catalogs.table(ident).await?;
+        let table = iceberg(table.as_ref())?;
+        check_in_place(table).context("table", || ident)?;
+        Ok(table.clone())
+    }
+
+    /// Commits a change of a table.
+    ///
+    /// Errors: `CommitConflict` and others: the change was not made and its files are gone;
+    /// `CommitStateUnknown`: it may have been made, [`Self::status`] tells more.
+    pub async fn commit(&self, table: &IcebergTable, change: Change) -> Result<Committed> {
+        let ident = table.ident();
+        let journal = self.journal(ident).await?;
+        let journal = ready(&journal)?;
+        let lock = self.lock_of(ident);
+        let _one_at_a_time = lock.lock().await;
+        self.settle_left_open(journal, ident).await?;
+        let driver = Driver {
+            catalogs: &self.catalogs,
+            journal,
+            ident,
+            io: table.io().clone(),
+            unnamed: None,
+        };
+        finish(&driver, change).await
+    }
+
+    /// What became of the commit of an id, as far as the catalogs' journals tell.
+    ///
+    /// Errors: `Unavailable` when a journal cannot be read.
+    pub async fn status(&self, commit_id: &str) -> Result<CommitStatus> {
+        for catalog in self.catalogs.iter().filter(|catalog| catalog.writable().is_some()) {
+            let cell = self.journal_of(catalog.name()).await?;
+            let journal = ready(&cell)?;
+            let open = match journal.find(commit_id) {
+                None => continue,
+                Some(Noted::Closed { committed: None }) => return Ok(CommitStatus::NotCommitted),
+                Some(Noted::Closed { committed }) => return Ok(CommitStatus::Committed { snapshot_id: committed }),
+                Some(Noted::Open(open)) => open,
+            };
+            let lock = self.lock_of(&open.ident());
+            // Held by the commit itself, while it is under way.
+            let Ok(_guard) = lock.try_lock() else {
+                return Ok(CommitStatus::Unknown);
+            };
+            return Ok(match self.reconcile(journal, &open).await? {
+                Outcome::Committed(committed) => CommitStatus::Committed {
+                    snapshot_id: Some(committed.snapshot_id),
+                },
+                Outcome::NotCommitted(_) => CommitStatus::NotCommitted,
+                Outcome::Unknown { .. } => CommitStatus::Unknown,
+            });
+        }
+        Ok(CommitStatus::Unknown)
+    }
+
+    /// Finds out what earlier processes left open on this table.
+    async fn settle_left_open(&self, journal: &Journal, ident: &TableIdent) -> Result<()> {
+        for open in journal.left_open().into_iter().filter(|open| open.ident() == *ident) {
+            if let Outcome::Unknown { error, .. } = self.reconcile(journal, &open).await? {
+                tracing::warn!(table = %ident, commit_id = open.entry.commit_id, %error, "a commit of an earlier process is still open");
+            }
+        }
+        Ok(())
+    }
+
+    async fn reconcile(&self, journal: &Journal, open: &Open) -> Result<Outcome> {
+        let ident = open.ident();
+        let io = match self.catalogs.table(&ident).await {
+            Ok(table) => iceberg(table.as_ref())?.io().clone(),
+            // Nothing is read or written but the table's metadata, by the catalog.
+            Err(e) if e.kind() == ErrorKind::NotFound => TableIo::new(Arc::clone(&self.storage), Default::default(), [])?,
+            Err(e) => return Err(e),
+        };
+        let driver = Driver {
+            catalogs: &self.catalogs,
+            journal,
+            ident: &ident,
+            io,
+            unnamed: None,
+        };
+        let mut reconciler = Reconciler::new(open.entry.clone(), chance());
+        Ok(driver.run(|event, now| reconciler.step(event, now)).await)
+    }
+
+    async fn journal(&self, ident: &TableIdent) -> Result<Arc<OnceCell<Journal>>> {
+        self.journal_of(&ident.catalog).await
+    }
+
+    /// The catalog's journal, opened.
+    async fn journal_of(&self, catalog: &str) -> Result<Arc<OnceCell<Journal>>> {
+        let cell = {
+            let mut journals = self.journals.lock().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(journals.entry(catalog.to_owned()).or_default())
+        };
+        let writable = self.catalogs.writable(catalog)?;
+        cell.get_or_try_init(|| async {
+            // Of several processes one writes, so that one has the journal.
+            writable.claim().await?;
+            Journal::open(writable.journal_file()).await
+        })
+        .await
+        .context("catalog", || catalog)?;
+        Ok(cell)
+    }
+
+    fn lock_of(&self, ident: &TableIdent) -> TableLock {
+        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        // Locks that nobody holds are of no use.
+        if tables.len() > 10_000 {
+            tables.retain(|_, lock| Arc::strong_count(lock) > 1);
+        }
+        Arc::clone(tables.entry(ident.clone()).or_default())
+    }
+}
+
+fn ready(cell: &OnceCell<Journal>) -> Result<&Journal> {
+    cell.get().ok_or_else(|| Error::internal("the commit journal is not open"))
+}
+
+/// Runs a change to its end.
+async fn finish(driver: &Driver<'_>, change: Change) -> Result<Committed> {
+    let commit_id = change.commit_id.clone();
+    let mut committer = Committer::new(change, chance());
+    match driver.run(|event, now| committer.step(event, now)).await {
+        Outcome::Committed(committed) => Ok(committed),
+        Outcome::NotCommitted(not) => {
+            // Whoever asks for the id later is told; the refusal stands without it.
+            if let Err(error) = driver.journal.close(commit_id.clone(), None).await {
+                tracing::warn!(table = %driver.ident, commit_id, %error, "the journal does not say that the commit was refused");
+            }
+            Err(not.error.with("table", driver.ident))
+        }
+        Outcome::Unknown { error, .. } => Err(error.with("table", driver.ident)),
+    }
+}
+
+/// Refuses a table that lies elsewhere than its metadata says: other writers would look for what is written
+/// where it is not.
+fn check_in_place(table: &IcebergTable) -> Result<()> {
+    let recorded = &table.metadata().location;
+    let (meant, place) = (table.io().resolve(recorded)?, normalise(recorded)?);
+    if meant.trim_end_matches('/') == place.trim_end_matches('/') {
+        return Ok(());
+    }
+    Err(Error::unsupported(format!(
+        "the table was moved or copied: its metadata says that it lies at {recorded}; it can be read, not written"
+    )))
+}

@@ -1,0 +1,3 @@
+//! Writing: data files from rows, and commits.
+
+pub mod commit;

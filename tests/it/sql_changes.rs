@@ -1,0 +1,286 @@
+//! CREATE, DROP and INSERT in a warehouse of a SQL catalog.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use futures::StreamExt;
+use sandur::cache::Caches;
+use sandur::catalog::Catalogs;
+use sandur::config::Config;
+use sandur::error::ErrorKind;
+use sandur::iceberg::TableLoader;
+use sandur::io::Storage;
+use sandur::runtime::DecodePool;
+use sandur::scan::ScanContext;
+use sandur::sql::{Defaults, Done, Engine, With};
+use sandur::write::commit::CommitStatus;
+
+use crate::sql_support::{query, rows};
+
+/// A server's engine over an empty warehouse.
+struct Warehouse {
+    folder: tempfile::TempDir,
+    engine: Engine,
+}
+
+impl Warehouse {
+    async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let engine = engine_at(folder.path()).await;
+        Self { folder, engine }
+    }
+
+    async fn run(&self, sql: &str) -> Done {
+        match self.engine.change(sql, &defaults(), With::default()).await {
+            Ok(done) => done,
+            Err(e) => panic!("{sql}: {e}"),
+        }
+    }
+
+    async fn refused(&self, sql: &str) -> (ErrorKind, String) {
+        match self.engine.change(sql, &defaults(), With::default()).await {
+            Ok(done) => panic!("{sql}: {done:?}"),
+            Err(e) => (e.kind(), e.to_string()),
+        }
+    }
+
+    async fn rows(&self, sql: &str) -> Vec<String> {
+        rows(&self.engine, sql).await
+    }
+}
+
+fn defaults() -> Defaults {
+    Defaults::default()
+}
+
+async fn engine_at(folder: &std::path::Path) -> Engine {
+    let text = format!(
+        "[catalog.ice]\ntype = 'sql'\nuri = 'sqlite:{0}/catalog.db'\nwarehouse = '{0}/ice'\n",
+        folder.display()
+    );
+    let config = Config::parse(Some(("test", &text)), []).unwrap();
+    let storage = Arc::new(Storage::default());
+    let caches = Arc::new(Caches::new(64 << 20, 64 << 20));
+    let pool = Arc::new(DecodePool::new(2).unwrap());
+    let loader = TableLoader::new(Arc::clone(&storage), Arc::clone(&caches), Arc::clone(&pool));
+    let catalogs = Catalogs::from_config(&config, &storage, Arc::new(loader)).await.unwrap();
+    let context = ScanContext::new(caches, pool);
+    Engine::with_storage(&config, Arc::new(catalogs), Arc::new(context), storage).unwrap()
+}
+
+#[tokio::test]
+async fn a_table_is_made_filled_and_dropped() {
+    let w = Warehouse::new().await;
+    assert_eq!(w.run("CREATE SCHEMA s").await.verb, "CREATE SCHEMA");
+    w.run("CREATE SCHEMA IF NOT EXISTS s").await;
+    assert_eq!(w.refused("CREATE SCHEMA s").await.0, ErrorKind::AlreadyExists);
+    w.run("CREATE TABLE s.t (id BIGINT NOT NULL COMMENT 'key', name STRING, price DECIMAL(10, 2)) USING iceberg").await;
+    assert_eq!(w.rows("SELECT count(*) FROM s.t").await[1], "0");
+    let done = w.run("INSERT INTO s.t VALUES (1, 'a', 1.005), (2, NULL, -2.5)").await;
+    assert_eq!((done.verb, done.rows, done.data_files), ("INSERT", 2, 1));
+    assert!(done.snapshot_id.is_some());
+    let done = w.run("INSERT INTO s.t (price, id) SELECT 7, id + 10 FROM s.t").await;
+    assert_eq!(done.rows, 2);
+    assert_eq!(
+        w.rows("SELECT * FROM s.t ORDER BY id").await[1..],
+        ["1|a|1.01", "2|NULL|-2.50", "11|NULL|7.00", "12|NULL|7.00"]
+    );
+    assert_eq!(w.rows("SELECT count(*) FROM s.t.snapshots").await[1], "2");
+    let done = w.run("INSERT INTO s.t SELECT * FROM s.t WHERE false").await;
+    assert_eq!((done.rows, done.snapshot_id), (0, None));
+    w.run("INSERT INTO s.t BY NAME SELECT 'z' AS NAME, 99 AS id").await;
+    assert_eq!(w.rows("SELECT name, price FROM s.t WHERE id = 99").await[1], "z|NULL");
+    assert_eq!(w.refused("DROP SCHEMA s").await.0, ErrorKind::InvalidInput);
+    assert_eq!(w.run("DROP TABLE s.t").await.verb, "DROP TABLE");
+    assert_eq!(w.refused("DROP TABLE s.t").await.0, ErrorKind::NotFound);
+    w.run("DROP TABLE IF EXISTS s.t").await;
+    w.run("DROP SCHEMA s").await;
+    w.run("DROP SCHEMA IF EXISTS s").await;
+}
+
+#[tokio::test]
+async fn a_table_is_made_of_a_query() {
+    let w = Warehouse::new().await;
+    w.run("CREATE SCHEMA s").await;
+    let done = w
+        .run("CREATE TABLE s.t USING iceberg PARTITIONED BY (bucket(4, id), day(at)) TBLPROPERTIES ('format-version' = '3') AS SELECT column1 AS id, column2 AS at FROM (VALUES (1, TIMESTAMP '1969-12-31 23:00:00'), (2, TIMESTAMP '2024-02-29 01:02:03.000004'))")
+        .await;
+    assert_eq!((done.verb, done.rows), ("CREATE TABLE AS", 2));
+    assert_eq!(
+        w.rows("SELECT id, at FROM s.t ORDER BY id").await[1..],
+        ["1|1969-12-31T23:00:00", "2|2024-02-29T01:02:03.000004"]
+    );
+    assert_eq!(w.rows("SELECT id FROM s.t WHERE at < TIMESTAMP '1970-01-01 00:00:00'").await[1..], ["1"]);
+    assert_eq!(w.refused("CREATE TABLE s.t AS SELECT 1 AS a").await.0, ErrorKind::AlreadyExists);
+    w.run("CREATE TABLE IF NOT EXISTS s.t AS SELECT 1 AS a").await;
+    assert_eq!(w.refused("CREATE TABLE s.u AS SELECT 1 / 0 AS a").await.0, ErrorKind::InvalidInput);
+    assert_eq!(w.refused("SELECT 1").await.0, ErrorKind::InvalidInput);
+    assert_eq!(w.rows("SHOW TABLES FROM s").await.len(), 2);
+    // nothing of the table that failed is left in its folder
+    let left = walk(&w.folder.path().join("ice"));
+    assert!(!left.iter().any(|file| file.contains("/u")), "{left:?}");
+}
+
+fn walk(folder: &std::path::Path) -> Vec<String> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let entry = entry.unwrap();
+            match entry.file_type().unwrap().is_dir() {
+                true => folders.push(entry.path()),
+                false => files.push(entry.path().display().to_string()),
+            }
+        }
+    }
+    files
+}
+
+#[tokio::test]
+async fn every_type_comes_back() {
+    let w = Warehouse::new().await;
+    w.run("CREATE SCHEMA s").await;
+    w.run(
+        "CREATE TABLE s.t (b BOOLEAN, i INT, l BIGINT, f REAL, d DOUBLE, n DECIMAL(38, 10), dt DATE, tm TIME, ts TIMESTAMP, tz TIMESTAMPTZ, \
+         s STRING, u UUID, x FIXED(3), y BINARY, st STRUCT<a: INT, b: STRING>, ar ARRAY<INT>, m MAP<STRING, INT>) TBLPROPERTIES ('format-version' = 2)",
+    )
+    .await;
+    w.run(
+        "INSERT INTO s.t VALUES (true, -1, 9223372036854775807, 1.5, -0.25, 12345678901234567890.0123456789, DATE '1969-12-31', TIME '23:59:59.999999', \
+         TIMESTAMP '0001-01-01 00:00:00', '2024-01-01T00:00:00Z', 'ä', 'f79c3e09-677c-4bbd-a479-3f349cb785e7', X'0001ff', X'', \
+         named_struct('a', 1, 'b', 'x'), [1, NULL, 3], map(['k'], [7])), \
+         (NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL)",
+    )
+    .await;
+    assert_eq!(
+        w.rows("SELECT b, i, l, f, d, n, dt, tm, ts, tz, s, u, x, y FROM s.t WHERE i = -1").await[1],
+        "true|-1|9223372036854775807|1.5|-0.25|12345678901234567890.0123456789|1969-12-31|23:59:59.999999|0001-01-01T00:00:00|2024-01-01T00:00:00Z|ä|f79c3e09677c4bbda4793f349cb785e7|0001ff|"
+    );
+    assert_eq!(w.rows("SELECT st['b'], ar[3], m['k'] FROM s.t WHERE u = 'f79c3e09-677c-4bbd-a479-3f349cb785e7'").await[1], "x|3|7");
+    assert_eq!(w.rows("SELECT count(*) FROM s.t WHERE b IS NULL AND st IS NULL").await[1], "1");
+}
+
+#[tokio::test]
+async fn what_does_not_fit_is_refused_and_leaves_nothing() {
+    let w = Warehouse::new().await;
+    w.run("CREATE SCHEMA s").await;
+    w.run("CREATE TABLE s.t (id INT NOT NULL, n DECIMAL(4, 2), k STRING)").await;
+    for (sql, part) in [
+        ("INSERT INTO s.t VALUES (1, 2)", "3 are wanted"),
+        ("INSERT INTO s.t (id, id) VALUES (1, 2)", "twice"),
+        ("INSERT INTO s.t (nope) VALUES (1)", "no column"),
+        ("INSERT INTO s.t (n) VALUES (1)", "needs a value"),
+        ("INSERT INTO s.t VALUES (NULL, 1, 'a')", "id"),
+        ("INSERT INTO s.t VALUES (1.5, 1, 'a')", "CAST"),
+        ("INSERT INTO s.t VALUES (3000000000, 1, 'a')", "3000000000"),
+        ("INSERT INTO s.t VALUES (1, 123.45, 'a')", "123.45"),
+        ("INSERT INTO s.nope VALUES (1)", "does not exist"),
+        ("INSERT OVERWRITE s.t VALUES (1, 1, 'a')", "OVERWRITE"),
+        ("CREATE TABLE s.x (a INT, A INT)", "two columns"),
+        ("CREATE TABLE s.x (a NOPE)", "NOPE"),
+        ("CREATE TABLE s.x (a DOUBLE) PARTITIONED BY (bucket(4, a))", "does not take"),
+        ("CREATE TABLE s.x (a INT) USING delta", "delta"),
+        ("CREATE TABLE s.x (a INT DEFAULT 5)", "format version 3"),
+        ("CREATE TABLE s.x (a INT, PRIMARY KEY (a))", "NOT ENFORCED"),
+        ("CREATE TABLE nope.x (a INT)", "CREATE SCHEMA"),
+        ("CREATE VIEW s.v AS SELECT 1", "CREATE takes TABLE"),
+        ("CREATE EXTERNAL TABLE e (a INT) STORED AS CSV LOCATION '/etc/passwd'", "EXTERNAL"),
+        ("CREATE TABLE s.x (a INT) LOCATION '/etc/x'", "/etc/x"),
+    ] {
+        let (_, message) = w.refused(sql).await;
+        assert!(message.contains(part), "{sql}: {message}");
+    }
+    assert_eq!(w.rows("SELECT count(*) FROM s.t").await[1], "0");
+    assert_eq!(w.rows("SELECT count(*) FROM s.t.snapshots").await[1], "0");
+    let left = walk(&w.folder.path().join("ice"));
+    assert!(!left.iter().any(|file| file.ends_with(".parquet")), "{left:?}");
+}
+
+#[tokio::test]
+async fn columns_that_are_left_out_get_their_defaults() {
+    let w = Warehouse::new().await;
+    w.run("CREATE SCHEMA s").await;
+    w.run(
+        "CREATE TABLE s.t (id INT, a INT DEFAULT 5, b STRING DEFAULT 'x', c DECIMAL(5, 2) DEFAULT 1.5, d TIMESTAMP DEFAULT '2020-01-01 00:00:00') \
+         TBLPROPERTIES ('format-version' = '3')",
+    )
+    .await;
+    w.run("INSERT INTO s.t (id) VALUES (1)").await;
+    assert_eq!(w.rows("SELECT * FROM s.t").await[1], "1|5|x|1.50|2020-01-01T00:00:00");
+    assert_eq!(w.rows("SELECT _row_id, _last_updated_sequence_number FROM s.t").await[1], "0|1");
+}
+
+#[tokio::test]
+async fn rows_of_a_stream_are_appended_once_for_a_key() {
+    let w = Warehouse::new().await;
+    w.run("CREATE SCHEMA s").await;
+    w.run("CREATE TABLE s.t (id INT, name STRING)").await;
+    let batch = RecordBatch::try_from_iter([
+        ("NAME", Arc::new(StringArray::from(vec!["a", "b"])) as ArrayRef),
+        ("id", Arc::new(Int64Array::from(vec![1, 2]))),
+    ])
+    .unwrap();
+    let name = ["s".to_owned(), "t".to_owned()];
+    for _ in 0..2 {
+        let rows = futures::stream::iter([Ok(batch.clone()), Ok(batch.clone())]).boxed();
+        let done = w.engine.append(&name, rows, &defaults(), Some("key:one")).await.unwrap();
+        assert_eq!(done.rows, 4);
+    }
+    assert_eq!(w.rows("SELECT count(*), sum(id), min(name) FROM s.t").await[1], "4|6|a");
+    let status = w.engine.commits().status("key:one").await.unwrap();
+    assert!(matches!(status, CommitStatus::Committed { snapshot_id: Some(_) }), "{status:?}");
+    let failing = futures::stream::iter([Ok(batch), Err(sandur::error::Error::cancelled("gone"))]).boxed();
+    assert!(w.engine.append(&name, failing, &defaults(), Some("key:two")).await.is_err());
+    assert_eq!(w.rows("SELECT count(*) FROM s.t").await[1], "4");
+    // a new process knows, too
+    drop(w.engine);
+    let again = engine_at(w.folder.path()).await;
+    assert_eq!(again.commits().status("key:one").await.unwrap(), status);
+    assert_eq!(again.commits().status("key:three").await.unwrap(), CommitStatus::Unknown);
+    assert_eq!(query(&again, "SELECT * FROM s.t").await.unwrap().num_rows(), 4);
+}
+
+#[tokio::test]
+async fn parameters_are_values_of_the_columns_types() {
+    let w = Warehouse::new().await;
+    w.run("CREATE SCHEMA s").await;
+    w.run("CREATE TABLE s.t (id INT, n DECIMAL(6, 2), at TIMESTAMP)").await;
+    let planned = w.engine.plan("INSERT INTO s.t VALUES (?, ?, ?)", &defaults()).await.unwrap();
+    assert!(planned.is_change);
+    let types: Vec<String> = planned.parameters.iter().map(|p| p.data_type.to_string()).collect();
+    assert_eq!(types, ["Int64", "Decimal128(6, 2)", "Timestamp(ms)"]);
+    let values = RecordBatch::try_from_iter([
+        ("1", Arc::new(Int64Array::from(vec![1, 2])) as ArrayRef),
+        ("2", Arc::new(StringArray::from(vec!["1.5", "2.25"]))),
+        ("3", Arc::new(StringArray::from(vec![Some("2024-01-01 00:00:00"), None]))),
+    ])
+    .unwrap();
+    let with = With {
+        parameters: Some(&values),
+        commit_id: None,
+    };
+    let done = w.engine.change("INSERT INTO s.t VALUES (?, ?, ?)", &defaults(), with).await.unwrap();
+    assert_eq!(done.rows, 2);
+    assert_eq!(w.rows("SELECT * FROM s.t ORDER BY id").await[1..], ["1|1.50|2024-01-01T00:00:00", "2|2.25|NULL"]);
+    assert_eq!(w.rows("SELECT count(*) FROM s.t.snapshots").await[1], "1");
+}
+
+#[tokio::test]
+async fn writers_at_once_lose_nothing() {
+    let w = Arc::new(Warehouse::new().await);
+    w.run("CREATE SCHEMA s").await;
+    w.run("CREATE TABLE s.t (writer INT, n INT)").await;
+    let writers = (0..4).map(|writer| {
+        let w = Arc::clone(&w);
+        tokio::spawn(async move {
+            for n in 0..10 {
+                w.run(&format!("INSERT INTO s.t VALUES ({writer}, {n})")).await;
+            }
+        })
+    });
+    for writer in writers.collect::<Vec<_>>() {
+        writer.await.unwrap();
+    }
+    assert_eq!(w.rows("SELECT count(*), count(DISTINCT writer * 100 + n) FROM s.t").await[1], "40|40");
+    assert_eq!(w.rows("SELECT count(*) FROM s.t.snapshots").await[1], "40");
+}
