@@ -15,8 +15,9 @@ use crate::iceberg::{IcebergTable, TableLoader};
 use crate::io::Storage;
 use crate::runtime::DecodePool;
 use crate::scan::ScanContext;
-use crate::sql::Engine;
+use crate::sql::{Engine, Writing};
 use crate::table::{Pruning, Table};
+use crate::write::commit::Commits;
 
 /// What reading tables needs, once per process.
 #[derive(Debug)]
@@ -53,7 +54,11 @@ impl Parts {
     /// Errors: `ResourceExhausted` when its pools cannot be set up.
     pub(super) fn engine(&self, config: &Config, catalogs: Arc<Catalogs>) -> Result<Engine> {
         let context = ScanContext::new(Arc::clone(&self.caches), Arc::clone(&self.pool)).with_pruning(pruning(&config.pruning));
-        Engine::with_storage(config, catalogs, Arc::new(context), Arc::clone(&self.storage))
+        let writing = Writing {
+            commits: Arc::new(Commits::new(Arc::clone(&catalogs), Arc::clone(&self.storage))),
+            pool: Arc::clone(&self.pool),
+        };
+        Engine::with_writing(config, catalogs, Arc::new(context), Some(writing))
     }
 }
 

@@ -104,7 +104,7 @@ impl Statements {
             Some(commit_status::Of::IdempotencyKey(key)) => commit_id_of(&key)?,
             None => return Err(Error::invalid("CommitStatus needs a commit id or an idempotency key")),
         };
-        let (state, snapshot_id) = match self.engine.commits().status(&id).await? {
+        let (state, snapshot_id) = match self.engine.commits()?.status(&id).await? {
             Status::Committed { snapshot_id } => (commit_status_result::State::Committed, snapshot_id),
             Status::NotCommitted => (commit_status_result::State::NotCommitted, None),
             Status::Unknown => (commit_status_result::State::Unknown, None),

@@ -11,14 +11,13 @@ use tokio::sync::Semaphore;
 
 use super::params::Values;
 use super::pool::Pool;
-use super::change::{self, Changes, Done, With};
+use super::change::{self, Changes, Done, With, Writing};
 use super::prepare::{Planner, Prepared};
 use super::providers::TableProviders;
 use super::{memory, run, session};
 use crate::catalog::Catalogs;
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::io::Storage;
 use crate::table::{AsOf, TableIdent};
 use crate::write::commit::Commits;
 
@@ -94,21 +93,21 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine over the catalogs; `providers` scans snapshots.
+    /// An engine over the catalogs that reads only; `providers` scans snapshots.
     ///
     /// Errors: `InvalidInput` for limits that make no sense.
     pub fn new(config: &Config, catalogs: Arc<Catalogs>, providers: Arc<dyn TableProviders>) -> Result<Self> {
-        Self::with_storage(config, catalogs, providers, Arc::new(Storage::default()))
+        Self::with_writing(config, catalogs, providers, None)
     }
 
-    /// As [`Self::new`], writing through these stores.
+    /// As [`Self::new`], with what tables are written with.
     ///
     /// Errors: as [`Self::new`].
-    pub fn with_storage(
+    pub fn with_writing(
         config: &Config,
         catalogs: Arc<Catalogs>,
         providers: Arc<dyn TableProviders>,
-        storage: Arc<Storage>,
+        writing: Option<Writing>,
     ) -> Result<Self> {
         if config.limits.queries == 0 {
             return Err(Error::invalid("limits.queries must be at least 1"));
@@ -117,7 +116,7 @@ impl Engine {
         let memory = config.limits.memory.unwrap_or_else(memory::default_limit);
         let state = session::base_state(memory, cores)?;
         let planner = Planner {
-            catalogs: Arc::clone(&catalogs),
+            catalogs,
             providers,
             state: Arc::new(state),
             pool: Arc::new(Pool::new(cores)?),
@@ -126,7 +125,7 @@ impl Engine {
         Ok(Self {
             changes: Changes {
                 planner: planner.clone(),
-                commits: Arc::new(Commits::new(catalogs, storage)),
+                writing,
                 admission: Arc::clone(&admission),
             },
             planner,
@@ -135,8 +134,10 @@ impl Engine {
     }
 
     /// Commits to the tables of all catalogs.
-    pub fn commits(&self) -> &Arc<Commits> {
-        &self.changes.commits
+    ///
+    /// Errors: `Unsupported` for an engine that reads only.
+    pub fn commits(&self) -> Result<&Arc<Commits>> {
+        Ok(&self.changes.writing()?.commits)
     }
 
     /// The catalogs that statements see.

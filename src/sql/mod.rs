@@ -39,7 +39,7 @@ mod types;
 mod variant_get;
 mod versions;
 
-pub use change::{Done, With};
+pub use change::{Done, With, Writing};
 pub use engine::*;
 pub use errors::{from_datafusion, to_datafusion};
 pub use providers::TableProviders;

@@ -23,6 +23,7 @@ mod format_puffin;
 mod format_write;
 mod golden;
 mod layering;
+mod proto_files;
 mod pruning;
 mod scan_counters;
 mod scan_steps;

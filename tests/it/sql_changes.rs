@@ -12,8 +12,8 @@ use sandur::iceberg::TableLoader;
 use sandur::io::Storage;
 use sandur::runtime::DecodePool;
 use sandur::scan::ScanContext;
-use sandur::sql::{Defaults, Done, Engine, With};
-use sandur::write::commit::CommitStatus;
+use sandur::sql::{Defaults, Done, Engine, With, Writing};
+use sandur::write::commit::{CommitStatus, Commits};
 
 use crate::sql_support::{query, rows};
 
@@ -64,8 +64,13 @@ async fn engine_at(folder: &std::path::Path) -> Engine {
     let pool = Arc::new(DecodePool::new(2).unwrap());
     let loader = TableLoader::new(Arc::clone(&storage), Arc::clone(&caches), Arc::clone(&pool));
     let catalogs = Catalogs::from_config(&config, &storage, Arc::new(loader)).await.unwrap();
+    let catalogs = Arc::new(catalogs);
+    let writing = Writing {
+        commits: Arc::new(Commits::new(Arc::clone(&catalogs), storage)),
+        pool: Arc::clone(&pool),
+    };
     let context = ScanContext::new(caches, pool);
-    Engine::with_storage(&config, Arc::new(catalogs), Arc::new(context), storage).unwrap()
+    Engine::with_writing(&config, catalogs, Arc::new(context), Some(writing)).unwrap()
 }
 
 #[tokio::test]
@@ -227,7 +232,7 @@ async fn rows_of_a_stream_are_appended_once_for_a_key() {
         assert_eq!(done.rows, 4);
     }
     assert_eq!(w.rows("SELECT count(*), sum(id), min(name) FROM s.t").await[1], "4|6|a");
-    let status = w.engine.commits().status("key:one").await.unwrap();
+    let status = w.engine.commits().unwrap().status("key:one").await.unwrap();
     assert!(matches!(status, CommitStatus::Committed { snapshot_id: Some(_) }), "{status:?}");
     let failing = futures::stream::iter([Ok(batch), Err(sandur::error::Error::cancelled("gone"))]).boxed();
     assert!(w.engine.append(&name, failing, &defaults(), Some("key:two")).await.is_err());
@@ -235,8 +240,8 @@ async fn rows_of_a_stream_are_appended_once_for_a_key() {
     // a new process knows, too
     drop(w.engine);
     let again = engine_at(w.folder.path()).await;
-    assert_eq!(again.commits().status("key:one").await.unwrap(), status);
-    assert_eq!(again.commits().status("key:three").await.unwrap(), CommitStatus::Unknown);
+    assert_eq!(again.commits().unwrap().status("key:one").await.unwrap(), status);
+    assert_eq!(again.commits().unwrap().status("key:three").await.unwrap(), CommitStatus::Unknown);
     assert_eq!(query(&again, "SELECT * FROM s.t").await.unwrap().num_rows(), 4);
 }
 

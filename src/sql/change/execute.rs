@@ -22,9 +22,12 @@ use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::iceberg::commit::{Change as TableChange, Committed};
 use crate::iceberg::spec::TableMetadata;
 use crate::iceberg::written_columns;
+use crate::io::TableIo;
 use crate::table::TableIdent;
+use crate::iceberg::manifest::DataFile;
+use crate::runtime::DecodePool;
 use crate::write::commit::Commits;
-use crate::write::{DataWriter, Files};
+use crate::write::{DataWriter, WriterLimits};
 
 /// What a statement did.
 #[derive(Debug, Clone, Default)]
@@ -43,11 +46,27 @@ pub struct Done {
     pub bytes: u64,
 }
 
+/// What tables are written with.
+#[derive(Debug, Clone)]
+pub struct Writing {
+    pub commits: Arc<Commits>,
+    /// Encodes data files.
+    pub pool: Arc<DecodePool>,
+}
+
+impl Writing {
+    /// A writer of rows of a table, for the commit of an id.
+    fn writer(&self, io: &TableIo, metadata: &TableMetadata) -> Result<DataWriter> {
+        let id = uuid::Uuid::new_v4().to_string();
+        DataWriter::new(io.clone(), Arc::clone(&self.pool), metadata, &id, 0, WriterLimits::default())
+    }
+}
+
 /// What carries out changes.
 #[derive(Debug)]
 pub(in super::super) struct Changes {
     pub(in super::super) planner: Planner,
-    pub(in super::super) commits: Arc<Commits>,
+    pub(in super::super) writing: Option<Writing>,
     pub(in super::super) admission: Arc<Semaphore>,
 }
 
@@ -59,12 +78,19 @@ pub struct With<'a> {
 }
 
 impl Changes {
+    /// What tables are written with.
+    ///
+    /// Errors: `Unsupported` where nothing is.
+    pub(in super::super) fn writing(&self) -> Result<&Writing> {
+        self.writing.as_ref().ok_or_else(|| Error::unsupported("tables are served read-only here"))
+    }
+
     /// The query inside, planned for its parameters and errors; nothing is done.
     pub(in super::super) async fn plan(&self, sql: &str, change: &Change, defaults: &Defaults) -> Result<Option<Prepared>> {
         match change {
             Change::Insert(insert) => {
                 let (ident, _) = names::written_table(&self.planner.catalogs, defaults, &insert.table).await?;
-                let table = self.commits.table(&ident).await?;
+                let table = self.writing()?.commits.table(&ident).await?;
                 let target = Target::new(written(table.metadata())?, &insert.columns, insert.by_name)?;
                 let prepared = self.planner.prepare_query(sql, insert.query, Some(target), defaults, None).await?;
                 Ok(Some(prepared))
@@ -143,20 +169,21 @@ impl Changes {
 
     async fn insert(&self, sql: &str, insert: &Insert, defaults: &Defaults, with: With<'_>) -> Result<Done> {
         let (ident, branch) = names::written_table(&self.planner.catalogs, defaults, &insert.table).await?;
-        let table = self.commits.table(&ident).await?;
+        let table = self.writing()?.commits.table(&ident).await?;
         let metadata = table.metadata();
         let target = Target::new(written(metadata)?, &insert.columns, insert.by_name)?;
         let prepared = self.planner.prepare_query(sql, insert.query, Some(target), defaults, None).await?;
         let commit_id = with.commit_id.map_or_else(Commits::new_id, str::to_owned);
-        let writer = DataWriter::new(table.io().clone(), Arc::clone(metadata))?;
+        let writing = self.writing()?;
+        let writer = writing.writer(table.io(), metadata)?;
         let files = self.write(prepared, writer, with.parameters).await.context("table", || ident.clone())?;
         let done = of_files("INSERT", &files);
         // Nothing to say to other readers: as Postgres, no rows are no error.
-        if files.data_files.is_empty() {
+        if files.is_empty() {
             return Ok(done);
         }
-        let change = TableChange::append(Arc::clone(metadata), commit_id.clone(), files.data_files).on_branch(branch);
-        let committed = self.commits.commit(&table, change).await?;
+        let change = TableChange::append(Arc::clone(metadata), commit_id.clone(), files).on_branch(branch);
+        let committed = self.writing()?.commits.commit(&table, change).await?;
         Ok(of_commit(done, &committed, commit_id))
     }
 
@@ -169,33 +196,33 @@ impl Changes {
         commit_id: Option<&str>,
     ) -> Result<Done> {
         let (ident, branch) = names::written_table(&self.planner.catalogs, defaults, name).await?;
-        let table = self.commits.table(&ident).await?;
+        let table = self.writing()?.commits.table(&ident).await?;
         let metadata = table.metadata();
         let target = Target::new(written(metadata)?, &[], true)?;
         let permit = Arc::clone(&self.admission).acquire_owned().await;
         let _permit = permit.map_err(|e| Error::internal("admission has ended").with_source(e))?;
-        let mut writer = DataWriter::new(table.io().clone(), Arc::clone(metadata))?;
+        let mut writer = self.writing()?.writer(table.io(), metadata)?;
         let taken = async {
             while let Some(batch) = rows.next().await {
-                writer.write(target.rows(&batch?)?).await?;
+                writer.write(&target.rows(&batch?)?).await?;
             }
             Ok(())
         };
         let files = match taken.await {
             Ok(()) => writer.finish().await,
             Err(error) => {
-                writer.abort().await;
+                give_up(writer).await;
                 Err(error)
             }
         };
         let files = files.context("table", || ident.clone())?;
         let done = of_files("INSERT", &files);
-        if files.data_files.is_empty() {
+        if files.is_empty() {
             return Ok(done);
         }
         let commit_id = commit_id.map_or_else(Commits::new_id, str::to_owned);
-        let change = TableChange::append(Arc::clone(metadata), commit_id.clone(), files.data_files).on_branch(branch);
-        let committed = self.commits.commit(&table, change).await?;
+        let change = TableChange::append(Arc::clone(metadata), commit_id.clone(), files).on_branch(branch);
+        let committed = self.writing()?.commits.commit(&table, change).await?;
         Ok(of_commit(done, &committed, commit_id))
     }
 
@@ -217,8 +244,8 @@ impl Changes {
         };
         let made = match create.query {
             None => {
-                let creation = self.commits.stage_table(&ident, create.new_table(location, None)?).await?;
-                self.commits.create_table(&creation).await.map(|()| Done { verb, ..Done::default() })
+                let creation = self.writing()?.commits.stage_table(&ident, create.new_table(location, None)?).await?;
+                self.writing()?.commits.create_table(&creation).await.map(|()| Done { verb, ..Done::default() })
             }
             Some(query) => self.create_table_as(sql, create, query, &ident, location, defaults, with).await,
         };
@@ -241,48 +268,48 @@ impl Changes {
     ) -> Result<Done> {
         let planned = self.planner.prepare_query(sql, query, None, defaults, None).await?;
         let new = create.new_table(location, Some(&planned.schema))?;
-        let creation = self.commits.stage_table(ident, new).await?;
+        let creation = self.writing()?.commits.stage_table(ident, new).await?;
         let metadata = creation.metadata();
         let made = async {
             let target = Target::new(written(metadata)?, &[], false)?;
             let pins = Some(planned.statement.pins.as_slice());
             let prepared = self.planner.prepare_query(sql, query, Some(target), defaults, pins).await?;
-            let writer = DataWriter::new(creation.io().clone(), Arc::clone(metadata))?;
+            let writer = self.writing()?.writer(creation.io(), metadata)?;
             self.write(prepared, writer, with.parameters).await
         };
         let files = match made.await {
             Ok(files) => files,
             Err(error) => {
-                self.commits.forget(&creation).await;
+                self.writing()?.commits.forget(&creation).await;
                 return Err(error).context("table", || ident.clone());
             }
         };
         let done = of_files("CREATE TABLE AS", &files);
-        if files.data_files.is_empty() {
-            return self.commits.create_table(&creation).await.map(|()| done);
+        if files.is_empty() {
+            return self.writing()?.commits.create_table(&creation).await.map(|()| done);
         }
         let commit_id = with.commit_id.map_or_else(Commits::new_id, str::to_owned);
-        let change = TableChange::append(Arc::clone(metadata), commit_id.clone(), files.data_files);
-        let committed = self.commits.create_table_with(&creation, change).await?;
+        let change = TableChange::append(Arc::clone(metadata), commit_id.clone(), files);
+        let committed = self.writing()?.commits.create_table_with(&creation, change).await?;
         Ok(of_commit(done, &committed, commit_id))
     }
 
     /// Runs a query into files.
-    async fn write(&self, prepared: Prepared, mut writer: DataWriter, parameters: Option<&RecordBatch>) -> Result<Files> {
+    async fn write(&self, prepared: Prepared, mut writer: DataWriter, parameters: Option<&RecordBatch>) -> Result<Vec<DataFile>> {
         let values = Values::new(&prepared.parameters, parameters)?;
         let permit = Arc::clone(&self.admission).acquire_owned().await;
         let permit = permit.map_err(|e| Error::internal("admission has ended").with_source(e))?;
         let rows = async {
             let mut rows = run::start(&self.planner.pool, &self.planner.state, prepared, values, permit).await?;
             while let Some(batch) = rows.next().await {
-                writer.write(batch.map_err(from_datafusion)?).await?;
+                writer.write(&batch.map_err(from_datafusion)?).await?;
             }
             Ok(())
         };
         match rows.await {
             Ok(()) => writer.finish().await,
             Err(error) => {
-                writer.abort().await;
+                give_up(writer).await;
                 Err(error)
             }
         }
@@ -295,12 +322,18 @@ pub(in super::super) fn count_schema() -> SchemaRef {
     Arc::new(Schema::new(vec![Field::new("count", DataType::Int64, false)]))
 }
 
-fn of_files(verb: &'static str, files: &Files) -> Done {
+async fn give_up(writer: DataWriter) {
+    if let Err(error) = writer.abort().await {
+        tracing::warn!(%error, "data files of a statement that failed could not be deleted");
+    }
+}
+
+fn of_files(verb: &'static str, files: &[DataFile]) -> Done {
     Done {
         verb,
-        rows: files.rows(),
-        data_files: files.data_files.len(),
-        bytes: files.bytes(),
+        rows: files.iter().map(|file| file.record_count).sum(),
+        data_files: files.len(),
+        bytes: files.iter().map(|file| file.file_size_in_bytes).sum(),
         ..Done::default()
     }
 }
