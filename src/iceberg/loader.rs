@@ -157,7 +157,7 @@ fn is_metadata_name(name: &str) -> bool {
     name.ends_with(".metadata.json") || name.ends_with(".metadata.json.gz")
 }
 
-fn metadata_version(name: &str) -> Option<u64> {
+pub(super) fn metadata_version(name: &str) -> Option<u64> {
     if !is_metadata_name(name) {
         return None;
     }

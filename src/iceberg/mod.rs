@@ -4,6 +4,7 @@
 
 mod arrow_schema;
 pub mod avro;
+pub mod commit;
 mod delete_index;
 mod hidden;
 mod human;
@@ -15,6 +16,7 @@ mod partition_type;
 mod plan;
 pub mod prune;
 pub mod puffin;
+pub mod rules;
 pub mod spec;
 mod summary;
 mod table;

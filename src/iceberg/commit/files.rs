@@ -1,0 +1,101 @@
+//! Manifest lists and manifests that were read for a commit. They never change, so what one attempt
+//! has read serves the next.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::action::{FileToRead, ReadKind};
+use crate::error::{Error, Result};
+use crate::iceberg::manifest::{Manifest, ManifestFile, read_manifest_list_in_full};
+use crate::iceberg::spec::TableMetadata;
+
+/// A file that planning asked for and that is not there yet.
+#[derive(Debug)]
+enum Wanted {
+    List(String),
+    Manifest(ManifestFile),
+}
+
+/// What entries inherit belongs to the manifest's entry in the list, so it is part of the key.
+type ManifestKey = (String, i64, Option<u64>);
+
+/// What was read so far. Planning asks for what it needs and is done anew once all that was missing
+/// has been read.
+#[derive(Debug, Default)]
+pub(super) struct Files {
+    lists: HashMap<String, Arc<Vec<ManifestFile>>>,
+    manifests: HashMap<ManifestKey, (Arc<Manifest>, u64)>,
+    wanted: Vec<Wanted>,
+    wanted_lists: HashSet<String>,
+    wanted_manifests: HashSet<ManifestKey>,
+}
+
+fn key(listed: &ManifestFile) -> ManifestKey {
+    (listed.location.clone(), listed.sequence_number, listed.first_row_id)
+}
+
+impl Files {
+    /// A manifest list, or `None` and it is wanted.
+    pub(super) fn list(&mut self, location: &str) -> Option<Arc<Vec<ManifestFile>>> {
+        let found = self.lists.get(location).map(Arc::clone);
+        if found.is_none() && self.wanted_lists.insert(location.to_owned()) {
+            self.wanted.push(Wanted::List(location.to_owned()));
+        }
+        found
+    }
+
+    /// A manifest with its length in bytes, or `None` and it is wanted.
+    pub(super) fn manifest(&mut self, listed: &ManifestFile) -> Option<(Arc<Manifest>, u64)> {
+        let of = key(listed);
+        let found = self.manifests.get(&of).cloned();
+        if found.is_none() && self.wanted_manifests.insert(of) {
+            self.wanted.push(Wanted::Manifest(listed.clone()));
+        }
+        found
+    }
+
+    /// What is wanted, in the order in which [`Self::take`] gets it.
+    pub(super) fn wanted(&self) -> Vec<FileToRead> {
+        let wanted = self.wanted.iter().map(|wanted| match wanted {
+            Wanted::List(location) => FileToRead {
+                kind: ReadKind::ManifestList,
+                location: location.clone(),
+            },
+            Wanted::Manifest(listed) => FileToRead {
+                kind: ReadKind::Manifest,
+                location: listed.location.clone(),
+            },
+        });
+        wanted.collect()
+    }
+
+    /// Takes in the files that were wanted.
+    ///
+    /// Errors: `Corrupt`, `Unsupported`; `Internal` for another number of files.
+    pub(super) fn take(&mut self, read: Vec<Bytes>, metadata: &TableMetadata) -> Result<()> {
+        let wanted = std::mem::take(&mut self.wanted);
+        self.wanted_lists.clear();
+        self.wanted_manifests.clear();
+        if wanted.len() != read.len() {
+            return Err(Error::internal("another number of files was read than asked for"));
+        }
+        for (wanted, bytes) in wanted.into_iter().zip(read) {
+            match wanted {
+                Wanted::List(location) => {
+                    let list = read_manifest_list_in_full(&bytes, &location)?;
+                    self.lists.insert(location, Arc::new(list));
+                }
+                Wanted::Manifest(listed) => {
+                    if listed.has_key_metadata {
+                        return Err(Error::unsupported("encrypted manifests cannot be read").with("manifest", &listed.location));
+                    }
+                    let manifest = Manifest::parse_in_full(&bytes, &listed, metadata)?;
+                    self.manifests.insert(key(&listed), (Arc::new(manifest), bytes.len() as u64));
+                }
+            }
+        }
+        Ok(())
+    }
+}

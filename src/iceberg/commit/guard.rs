@@ -1,0 +1,97 @@
+//! Whether files that were written before may still be committed to the table as it is now (IC-9, IC-10).
+
+use super::change::{Change, Operation};
+use crate::error::{Error, Result, ResultExt};
+use crate::iceberg::manifest::FileContent;
+use crate::iceberg::spec::{RefKind, TableMetadata};
+
+/// Table property of encrypted tables.
+const ENCRYPTION_PROPERTY: &str = "encryption.key-id";
+
+fn refuse<T>(message: impl Into<String>) -> Result<T> {
+    Err(Error::invalid(message))
+}
+
+/// Refuses a change whose table has moved under it. `now` is the table as it is.
+///
+/// Errors: `InvalidInput` or `Unsupported`, naming what has changed; no further attempt can succeed.
+pub(super) fn check(change: &Change, now: &TableMetadata) -> Result<()> {
+    let pinned = &change.pinned;
+    if pinned.table_uuid != now.table_uuid {
+        return refuse("the table was dropped and made anew since the statement began; run it again");
+    }
+    if now.properties.contains_key(ENCRYPTION_PROPERTY) {
+        return Err(Error::unsupported("encrypted tables cannot be written"));
+    }
+    match now.refs.get(&change.branch).map(|reference| reference.kind) {
+        Some(RefKind::Tag) => return Err(Error::invalid("a tag cannot be committed to").with("ref", &change.branch)),
+        None if pinned.refs.contains_key(&change.branch) => {
+            return Err(Error::invalid("the branch was dropped since the statement began").with("ref", &change.branch));
+        }
+        _ => {}
+    }
+    check_version(change, now)?;
+    for file in &change.added {
+        let (then, today) = (pinned.spec_by_id(file.spec_id), now.spec_by_id(file.spec_id));
+        if today.is_none() || then != today {
+            return refuse(format!(
+                "the table has no partition spec {} any more; run the statement again",
+                file.spec_id
+            ))
+            .context("file", || &file.file_path);
+        }
+    }
+    check_schema(change, now)
+}
+
+fn check_version(change: &Change, now: &TableMetadata) -> Result<()> {
+    let (then, today) = (change.pinned.format_version, now.format_version);
+    if today < then {
+        return refuse(format!(
+            "the table has format version {today}, it had {then} when the statement began"
+        ));
+    }
+    let adds_positions = change
+        .added
+        .iter()
+        .any(|file| file.content == FileContent::PositionDeletes && !file.is_deletion_vector());
+    if today > 2 && adds_positions {
+        return refuse(
+            "the table was upgraded to format version 3, which takes new position deletes as deletion vectors only; run the statement again",
+        );
+    }
+    if let Operation::Compact {
+        sequence_number: Some(number),
+    } = change.operation
+        && number > now.last_sequence_number
+    {
+        return refuse(format!("the table has not reached sequence number {number}"));
+    }
+    Ok(())
+}
+
+/// Whether files of the pinned schema are files of the current one.
+fn check_schema(change: &Change, now: &TableMetadata) -> Result<()> {
+    let current = now.current_schema()?;
+    let written = change.pinned.schema_by_id(change.schema_id);
+    let written = written.ok_or_else(|| Error::invalid(format!("the table has no schema {}", change.schema_id)))?;
+    for file in change.added.iter().filter(|file| file.content == FileContent::EqualityDeletes) {
+        let mut ids = file.equality_ids.iter().flatten();
+        if let Some(id) = ids.find(|id| current.field_by_id(**id).is_none()) {
+            return refuse(format!(
+                "column {id}, which rows are deleted by, was dropped since the statement began"
+            ))
+            .context("file", || &file.file_path);
+        }
+    }
+    let adds_rows = change.added.iter().any(|file| file.content == FileContent::Data);
+    if !adds_rows || current.schema_id() == written.schema_id() {
+        return Ok(());
+    }
+    // Types may have been promoted and columns made optional. A column that the files lack must not be
+    // required; one of another meaning never has the same id.
+    current.check_follows(written, 0, now.format_version, &[]).map_err(|e| {
+        Error::invalid("the table's columns changed since the statement began, and the written files do not fit them; run it again")
+            .with_source(e)
+    })
+}

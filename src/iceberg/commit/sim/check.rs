@@ -1,0 +1,96 @@
+//! What must hold when a history has ended: nothing lost, nothing doubled, no file missing.
+
+use std::collections::BTreeMap;
+
+use super::history::{Facts, Known};
+use super::world::World;
+use crate::iceberg::commit::committed_as;
+use crate::iceberg::manifest::{Manifest, read_manifest_list};
+use crate::iceberg::spec::{Snapshot, SnapshotManifests, TableMetadata};
+
+pub(super) fn all(world: &World, known: &BTreeMap<String, Known>, facts: &Facts) {
+    let now = world.current();
+    let metadata = &now.metadata;
+    for snapshot in &metadata.snapshots {
+        files(world, metadata, snapshot);
+    }
+    ancestry(metadata);
+    let rows = files(world, metadata, metadata.current_snapshot().unwrap().unwrap());
+    for (path, times) in &rows {
+        assert_eq!(*times, 1, "{path} is in the table {times} times");
+    }
+    let mut by_id: BTreeMap<&str, usize> = BTreeMap::new();
+    for path in rows.keys() {
+        *by_id.entry(path.split('/').nth(3).unwrap()).or_default() += 1;
+    }
+    for file in &facts.applied {
+        assert!(rows.contains_key(file), "{file} was acknowledged and is not there");
+    }
+    for file in &facts.refused {
+        assert!(!rows.contains_key(file), "{file} was refused and is there");
+    }
+    for lost in &facts.lost {
+        assert!(
+            metadata.snapshot_by_id(*lost).is_none(),
+            "snapshot {lost} was found lost and is there"
+        );
+    }
+    for (id, known) in known {
+        let found = by_id.get(id.as_str()).copied().unwrap_or(0);
+        match known {
+            Known::Committed(snapshot_id) => {
+                assert_eq!(found, 1, "{id} was acknowledged and is there {found} times");
+                let snapshot = committed_as(metadata, id).unwrap();
+                assert_eq!(snapshot.snapshot_id, *snapshot_id, "{id} was acknowledged as another snapshot");
+            }
+            // Another run of the same id may have been applied before anybody was told.
+            Known::NotCommitted | Known::Nothing => assert!(found <= 1, "{id} is there {found} times"),
+            Known::Unknown => panic!("{id} stays unknown"),
+        }
+    }
+}
+
+/// The live files of a snapshot with how often each is there; all that it names must exist.
+fn files(world: &World, metadata: &TableMetadata, snapshot: &Snapshot) -> BTreeMap<String, usize> {
+    let stored = |location: &str| {
+        let found = world.store.get(location);
+        found.unwrap_or_else(|| {
+            let deleted = world.deleted.contains(location);
+            panic!(
+                "snapshot {} names {location}, which is missing (deleted: {deleted})",
+                snapshot.snapshot_id
+            )
+        })
+    };
+    let SnapshotManifests::List(list) = &snapshot.manifests else {
+        panic!("a snapshot without a manifest list")
+    };
+    let mut live = BTreeMap::new();
+    for listed in read_manifest_list(stored(list), list).unwrap() {
+        let manifest = Manifest::parse(stored(&listed.location), &listed, metadata).unwrap();
+        for entry in manifest.live() {
+            stored(entry.file_path());
+            *live.entry(entry.file_path().to_owned()).or_default() += 1;
+        }
+    }
+    live
+}
+
+/// Each snapshot follows the one before, with a higher sequence number and the rows of one more.
+fn ancestry(metadata: &TableMetadata) {
+    let mut parent: Option<&Snapshot> = None;
+    for (n, snapshot) in metadata.snapshots.iter().enumerate() {
+        assert_eq!(snapshot.parent_snapshot_id, parent.map(|p| p.snapshot_id));
+        let sequence_number = if metadata.format_version == 1 {
+            0
+        } else {
+            i64::try_from(n).unwrap() + 1
+        };
+        assert_eq!(snapshot.sequence_number, sequence_number);
+        assert_eq!(snapshot.summary["total-records"], (n + 1).to_string());
+        if metadata.format_version == 3 {
+            assert_eq!((snapshot.first_row_id, snapshot.added_rows), (Some(n as u64), Some(1)));
+        }
+        parent = Some(snapshot.as_ref());
+    }
+}
