@@ -2,6 +2,7 @@
 //! them, and what it writes reads back as the same rows.
 
 mod java;
+mod random;
 mod round_trip;
 
 use std::path::Path;

@@ -28,6 +28,17 @@ fn table_like(other: &TableMetadata, location: &Path) -> TableMetadata {
         transform: field.transform.clone(),
         name: field.name.clone(),
     });
+    empty_table(other, location, fields.collect(), BTreeMap::new())
+}
+
+/// An empty table of the columns and sort order of another.
+pub(super) fn empty_table(
+    other: &TableMetadata,
+    location: &Path,
+    partition_fields: Vec<UnboundPartitionField>,
+    properties: BTreeMap<String, String>,
+) -> TableMetadata {
+    let schema = other.current_schema().unwrap();
     let order = other.sort_orders.iter().find(|order| order.order_id == other.default_sort_order_id);
     let new = NewTable {
         format_version: other.format_version,
@@ -35,15 +46,15 @@ fn table_like(other: &TableMetadata, location: &Path) -> TableMetadata {
         location: location.to_str().unwrap().to_owned(),
         schema: schema.root().clone(),
         identifier_field_ids: Vec::new(),
-        partition_fields: fields.collect(),
+        partition_fields,
         sort_fields: order.map(|order| order.fields.clone()).unwrap_or_default(),
-        properties: BTreeMap::new(),
+        properties,
     };
     MetadataBuilder::new_table(new, NOW).unwrap().build().unwrap()
 }
 
 /// Adds files to an empty table; its metadata file.
-fn commit(metadata: TableMetadata, files: &[DataFile]) -> String {
+pub(super) fn commit(metadata: TableMetadata, files: &[DataFile]) -> String {
     let layout = AvroLayout::deflate(*b"0123456789abcdef");
     let folder = format!("{}/metadata", metadata.location);
     std::fs::create_dir_all(&folder).unwrap();
