@@ -298,8 +298,8 @@ mod tests {
             ("long", "OPTIONAL INT64 c [1];"),
             ("decimal(9,2)", "OPTIONAL INT32 c [1] (DECIMAL(9,2));"),
             ("decimal(10,2)", "OPTIONAL INT64 c [1] (DECIMAL(10,2));"),
-            ("decimal(19,0)", "OPTIONAL FIXED_LEN_BYTE_ARRAY(9) c [1] (DECIMAL(19,0));"),
-            ("decimal(38,18)", "OPTIONAL FIXED_LEN_BYTE_ARRAY(16) c [1] (DECIMAL(38,18));"),
+            ("decimal(19,0)", "OPTIONAL FIXED_LEN_BYTE_ARRAY (9) c [1] (DECIMAL(19,0));"),
+            ("decimal(38,18)", "OPTIONAL FIXED_LEN_BYTE_ARRAY (16) c [1] (DECIMAL(38,18));"),
             ("date", "OPTIONAL INT32 c [1] (DATE);"),
             ("time", "OPTIONAL INT64 c [1] (TIME(MICROS,false));"),
             ("timestamp", "OPTIONAL INT64 c [1] (TIMESTAMP(MICROS,false));"),
@@ -307,8 +307,8 @@ mod tests {
             ("timestamp_ns", "OPTIONAL INT64 c [1] (TIMESTAMP(NANOS,false));"),
             ("timestamptz_ns", "OPTIONAL INT64 c [1] (TIMESTAMP(NANOS,true));"),
             ("string", "OPTIONAL BYTE_ARRAY c [1] (STRING);"),
-            ("uuid", "OPTIONAL FIXED_LEN_BYTE_ARRAY(16) c [1] (UUID);"),
-            ("fixed[3]", "OPTIONAL FIXED_LEN_BYTE_ARRAY(3) c [1];"),
+            ("uuid", "OPTIONAL FIXED_LEN_BYTE_ARRAY (16) c [1] (UUID);"),
+            ("fixed[3]", "OPTIONAL FIXED_LEN_BYTE_ARRAY (3) c [1];"),
             ("binary", "OPTIONAL BYTE_ARRAY c [1];"),
         ] {
             assert_eq!(one(name).unwrap(), stored, "{name}");

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, UInt32Array};
+use arrow::array::{ArrayRef, UInt32Array};
 
 use super::file_schema::FileColumn;
 use super::source::Source;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef};
+use arrow::array::ArrayRef;
 use arrow::compute::take;
 use arrow::record_batch::RecordBatch;
 use parquet::file::properties::WriterPropertiesPtr;
@@ -143,18 +143,18 @@ impl Setup {
         let columns = self.files.columns.iter().zip(&arrays).filter(|(column, _)| column.is_stored());
         let columns: Vec<&ArrayRef> = columns.map(|(_, array)| array).collect();
         let shares = shares.into_iter().map(|share| {
-            let own = |column: &&ArrayRef| -> Result<ArrayRef> {
-                match &share.rows {
-                    // Not slices, which would keep all rows alive for a few.
-                    Some(rows) => Ok(take(column, rows, None)?),
-                    None => compact(Arc::clone(column)),
+            let (columns, rows) = match &share.rows {
+                // Not slices, which would keep all rows alive for a few.
+                Some(own) => {
+                    let columns = columns.iter().map(|column| Ok(take(column, own, None)?));
+                    (columns.collect::<Result<Vec<_>>>()?, own.len())
                 }
+                None => (compact(columns.iter().map(|column| Arc::clone(column)).collect())?, rows),
             };
-            let columns = columns.iter().map(own).collect::<Result<Vec<_>>>()?;
             Ok(Rows {
                 values: share.values,
-                bytes: columns.iter().map(|column| bytes_of(column) as u64).sum(),
-                rows: share.rows.map_or(rows, |rows| rows.len()),
+                bytes: columns.iter().map(|column| bytes_of(column.as_ref()) as u64).sum(),
+                rows,
                 columns,
             })
         });

@@ -3,9 +3,10 @@
 //! What comes out has no null in a required field, no decimal of more digits than its type, and no elements of
 //! lists that no row has; an error names the column and the row.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray, StructArray, UInt32Array, new_null_array};
+use arrow::array::{Array, ArrayData, ArrayRef, AsArray, ListArray, MapArray, StructArray, UInt32Array, new_null_array};
 use arrow::buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::compute::{CastOptions, cast_with_options, take};
 use arrow::datatypes::{DataType, Decimal128Type, Time64MicrosecondType};
@@ -257,14 +258,36 @@ pub(super) fn bytes_of(array: &dyn Array) -> usize {
         .unwrap_or_else(|_| array.get_array_memory_size())
 }
 
-/// The array, copied where it would keep far more memory alive than its rows need.
-pub(super) fn compact(array: ArrayRef) -> Result<ArrayRef> {
+/// The columns, copied where they would keep far more memory alive than their rows need.
+pub(super) fn compact(columns: Vec<ArrayRef>) -> Result<Vec<ArrayRef>> {
     const SLACK: usize = 64 << 10;
-    if array.get_array_memory_size() <= 2 * bytes_of(&array) + SLACK {
-        return Ok(array);
+    let needed: usize = columns.iter().map(|column| bytes_of(column.as_ref())).sum();
+    if held_by(&columns) <= 2 * needed + SLACK {
+        return Ok(columns);
     }
-    let rows = u32::try_from(array.len()).map_err(|_| Error::internal("a batch has more than 2^32 rows"))?;
-    Ok(take(&array, &UInt32Array::from_iter_values(0..rows), None)?)
+    let copied = columns.iter().map(|column| {
+        let rows = u32::try_from(column.len()).map_err(|_| Error::internal("a batch has more than 2^32 rows"))?;
+        Ok(take(column, &UInt32Array::from_iter_values(0..rows), None)?)
+    });
+    copied.collect()
+}
+
+/// Bytes of the allocations that arrays share in; several may lie in one.
+fn held_by(columns: &[ArrayRef]) -> usize {
+    fn add(data: &ArrayData, allocations: &mut HashMap<usize, usize>) {
+        let buffers = data.buffers().iter().chain(data.nulls().map(NullBuffer::buffer));
+        for buffer in buffers {
+            allocations.insert(buffer.data_ptr().as_ptr() as usize, buffer.capacity());
+        }
+        for child in data.child_data() {
+            add(child, allocations);
+        }
+    }
+    let mut allocations = HashMap::new();
+    for column in columns {
+        add(&column.to_data(), &mut allocations);
+    }
+    allocations.values().sum()
 }
 
 #[cfg(test)]
@@ -350,6 +373,18 @@ mod tests {
             error.to_string(),
             "a value is outside of the range of type decimal(4,2) (column: d, row: 101)"
         );
+    }
+
+    #[test]
+    fn a_few_rows_do_not_keep_many_alive() {
+        let many: ArrayRef = Arc::new(Int32Array::from_iter_values(0..100_000));
+        let few = many.slice(500, 2);
+        assert!(held_by(std::slice::from_ref(&few)) >= 400_000);
+        let kept = compact(vec![Arc::clone(&few), few]).unwrap();
+        assert!(held_by(&kept) < 1000);
+        assert_eq!(kept[1].as_primitive::<Int32Type>().values(), &[500, 501]);
+        let all = compact(vec![many.slice(0, 90_000)]).unwrap();
+        assert_eq!(held_by(&all), held_by(&[many]));
     }
 
     #[test]
