@@ -171,26 +171,30 @@ impl DataWriter {
                 self.setup.limits.files
             )));
         }
-        loop {
-            let open = self.partitions.iter().filter(|(_, partition)| partition.is_open());
-            let (mut count, mut oldest) = (0, None);
-            for (values, partition) in open {
-                count += 1;
-                if oldest.is_none_or(|(_, used)| partition.used < used) {
-                    oldest = Some((values, partition.used));
-                }
-            }
-            let Some((values, _)) = oldest.filter(|_| count >= self.setup.limits.open_files.max(1)) else {
-                return Ok(());
-            };
-            let values = Arc::clone(values);
-            if let Some(partition) = self.partitions.get_mut(&values) {
-                self.done.extend(partition.close().await?);
-                if partition.is_idle() {
-                    self.partitions.remove(&values);
-                }
+        while self.open_files() >= self.setup.limits.open_files.max(1) {
+            self.close_oldest().await?;
+        }
+        Ok(())
+    }
+
+    fn open_files(&self) -> usize {
+        self.partitions.values().filter(|partition| partition.is_open()).count()
+    }
+
+    /// Ends the file that rows came for longest ago; false when none is open.
+    async fn close_oldest(&mut self) -> Result<bool> {
+        let open = self.partitions.iter().filter(|(_, partition)| partition.is_open());
+        let Some((values, _)) = open.min_by_key(|(_, partition)| partition.used) else {
+            return Ok(false);
+        };
+        let values = Arc::clone(values);
+        if let Some(partition) = self.partitions.get_mut(&values) {
+            self.done.extend(partition.close().await?);
+            if partition.is_idle() {
+                self.partitions.remove(&values);
             }
         }
+        Ok(true)
     }
 
     /// Brings memory below its bound, and then some, so that not every batch has to.
@@ -207,9 +211,11 @@ impl DataWriter {
                 break;
             };
             if most_rows.waiting() == 0 && most_pages.group_memory() == 0 {
-                break;
-            }
-            if most_rows.waiting() >= most_pages.group_memory() {
+                // What is left are bytes that have not reached their files yet.
+                if !self.close_oldest().await? {
+                    break;
+                }
+            } else if most_rows.waiting() >= most_pages.group_memory() {
                 let values = Arc::clone(rows);
                 self.encode(&values).await?;
                 self.settle().await?;

@@ -135,7 +135,7 @@ impl ParquetFile {
 
     /// Bytes held in memory.
     pub(super) fn memory(&self) -> u64 {
-        self.memory + self.running_bytes + self.out.written().min(1 << 20)
+        self.memory + self.running_bytes + self.out.buffered() as u64
     }
 
     /// Bytes of the open row group in memory.
