@@ -72,6 +72,7 @@ pub(super) fn commit(metadata: TableMetadata, files: &[DataFile]) -> String {
     let list = list.finish().unwrap();
     let list_file = format!("{folder}/snap-1.avro");
     std::fs::write(&list_file, &list.bytes).unwrap();
+    let summary = summary.build("append", None).unwrap();
     let mut builder = MetadataBuilder::from_base(Arc::new(metadata), None, NOW);
     let snapshot = Snapshot {
         snapshot_id: 1,
@@ -79,7 +80,7 @@ pub(super) fn commit(metadata: TableMetadata, files: &[DataFile]) -> String {
         sequence_number,
         timestamp_ms: builder.timestamp_ms(),
         manifests: SnapshotManifests::List(list_file),
-        summary: summary.build("append", None).unwrap(),
+        summary,
         schema_id: Some(builder.table().current_schema_id),
         first_row_id: builder.table().next_row_id,
         added_rows: list.assigned_rows,
