@@ -12,6 +12,7 @@ mod literal_array;
 mod loader;
 pub mod manifest;
 mod metadata_tables;
+mod partition_path;
 mod partition_type;
 mod plan;
 pub mod prune;
@@ -23,7 +24,9 @@ mod table;
 mod time_travel;
 mod written;
 
+pub use arrow_schema::arrow_columns;
 pub use loader::TableLoader;
+pub use partition_path::partition_path;
 pub use partition_type::partition_type;
 pub use summary::{PARTITION_LIMIT_PROPERTY, SummaryBuilder};
 pub use table::{IcebergSnapshot, IcebergTable};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 use arrow::datatypes::FieldRef;
 
-use super::arrow_schema::{FileNames, columns};
+use super::arrow_schema::arrow_columns;
 use super::literal_array::default_array;
 use super::spec::{PrimitiveType, Schema, Type};
 use crate::error::Result;
@@ -25,7 +25,7 @@ pub struct WrittenColumn {
 ///
 /// Errors: `Unsupported` for a column of a type that cannot be read, naming it.
 pub fn written_columns(schema: &Schema) -> Result<Vec<WrittenColumn>> {
-    let columns = columns(schema, &FileNames::new())?;
+    let columns = arrow_columns(schema)?;
     let each = schema.fields().iter().zip(columns).map(|(field, column)| {
         let default = field.write_default.as_ref();
         let of = |value| default_array(value, &field.field_type, column.field.data_type(), &column.children);
