@@ -7,7 +7,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::journal::{Journal, Open};
+use super::journal::{Close, Journal, Open};
 use crate::catalog::{Catalogs, SwapOutcome};
 use crate::error::{Error, Result};
 use crate::iceberg::IcebergTable;
@@ -91,8 +91,8 @@ impl Driver<'_> {
                 tokio::time::sleep(time).await;
                 Event::Done
             }
-            Action::CloseJournal { commit_id, committed } => {
-                self.journal.close(commit_id, committed).await?;
+            Action::CloseJournal { commit_id, run, committed } => {
+                self.journal.close(Close { commit_id, run, committed }).await?;
                 Event::Done
             }
             Action::Delete(files) => {

@@ -1,12 +1,12 @@
 //! The journal of commits: what is under way, and how each ended (reliability-security.md AT-20, IC-32).
 //!
-//! Invariants: an entry is durable before its swap is sent; of one commit id the last entry decides; an entry
-//! that was left open stays open until its fate is proved. Closed entries are kept to answer questions about
+//! Invariants: an entry is durable before its swap is sent; of one run the last entry decides, and a commit id
+//! may have several runs; an entry that was left open stays open until its fate is proved. Closed entries are kept to answer questions about
 //! them, the oldest are dropped when the journal is opened.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,16 @@ const KEPT: usize = 100_000;
 #[serde(rename_all = "snake_case")]
 enum Line {
     Open(Open),
-    Close { commit_id: String, committed: Option<i64> },
+    Close(Close),
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Close {
+    pub(super) commit_id: String,
+    pub(super) run: String,
+    /// The snapshot that the commit id became.
+    pub(super) committed: Option<i64>,
 }
 
 /// A commit whose swap was or is about to be sent.
@@ -61,7 +70,69 @@ pub(super) enum Noted {
 #[derive(Debug)]
 pub(super) struct Journal {
     log: AppendLog,
-    noted: Mutex<HashMap<String, Noted>>,
+    notes: Mutex<Notes>,
+}
+
+/// The last line of each run, and the runs of each commit id.
+#[derive(Debug, Default)]
+struct Notes {
+    of_run: HashMap<String, Line>,
+    runs: HashMap<String, Vec<String>>,
+    /// Runs in the order in which they began.
+    order: Vec<String>,
+}
+
+impl Line {
+    fn ids(&self) -> (&str, &str) {
+        match self {
+            Self::Open(open) => (&open.entry.commit_id, &open.entry.run),
+            Self::Close(close) => (&close.commit_id, &close.run),
+        }
+    }
+}
+
+impl Notes {
+    fn put(&mut self, line: Line) {
+        let (commit_id, run) = line.ids();
+        let (commit_id, run) = (commit_id.to_owned(), run.to_owned());
+        if self.of_run.insert(run.clone(), line).is_none() {
+            self.runs.entry(commit_id).or_default().push(run.clone());
+            self.order.push(run);
+        }
+    }
+
+    /// Forgets the oldest of the closed runs beyond [`KEPT`].
+    fn forget_old(&mut self) {
+        let is_closed = |of_run: &HashMap<String, Line>, run: &String| matches!(of_run.get(run), Some(Line::Close(_)));
+        let closed = self.order.iter().filter(|run| is_closed(&self.of_run, run)).count();
+        let mut surplus = closed.saturating_sub(KEPT);
+        let order = std::mem::take(&mut self.order);
+        for run in order {
+            if surplus > 0 && is_closed(&self.of_run, &run) {
+                surplus -= 1;
+                if let Some(line) = self.of_run.remove(&run)
+                    && let Some(runs) = self.runs.get_mut(line.ids().0)
+                {
+                    runs.retain(|other| *other != run);
+                }
+            } else {
+                self.order.push(run);
+            }
+        }
+    }
+
+    fn find(&self, commit_id: &str) -> Option<Noted> {
+        let lines = self.runs.get(commit_id)?.iter().filter_map(|run| self.of_run.get(run));
+        let mut found = None;
+        for line in lines {
+            match line {
+                Line::Close(Close { committed: Some(id), .. }) => return Some(Noted::Closed { committed: Some(*id) }),
+                Line::Open(open) => found = Some(Noted::Open(Box::new(open.clone()))),
+                Line::Close(_) => found = found.or(Some(Noted::Closed { committed: None })),
+            }
+        }
+        found
+    }
 }
 
 impl Journal {
@@ -70,85 +141,114 @@ impl Journal {
     /// Errors: `Unavailable`; `Corrupt` for a line that is none of ours.
     pub(super) async fn open(path: PathBuf) -> Result<Self> {
         let (log, lines) = AppendLog::open(path).await?;
-        let mut noted = HashMap::new();
-        let mut order: Vec<String> = Vec::new();
+        let mut notes = Notes::default();
         for line in &lines {
             let line: Line =
                 serde_json::from_str(line).map_err(|e| Error::corrupt("a line of the commit journal cannot be read").with_source(e))?;
-            let (id, note) = match line {
-                Line::Open(open) => (open.entry.commit_id.clone(), Noted::Open(Box::new(open))),
-                Line::Close { commit_id, committed } => (commit_id, Noted::Closed { committed }),
-            };
-            if noted.insert(id.clone(), note).is_none() {
-                order.push(id);
-            }
+            notes.put(line);
         }
-        let closed = noted.values().filter(|note| matches!(note, Noted::Closed { .. })).count();
-        let mut surplus = closed.saturating_sub(KEPT);
-        for id in order.iter().take(order.len()) {
-            if surplus == 0 {
-                break;
-            }
-            if matches!(noted.get(id), Some(Noted::Closed { .. })) {
-                noted.remove(id);
-                surplus -= 1;
-            }
-        }
-        if lines.len() > noted.len() {
-            let kept = order.iter().filter_map(|id| Some(line_of(id, noted.get(id)?)));
-            log.rewrite(&kept.collect::<Result<Vec<_>>>()?).await?;
+        notes.forget_old();
+        if lines.len() > notes.order.len() {
+            let kept = notes.order.iter().filter_map(|run| notes.of_run.get(run));
+            log.rewrite(&kept.map(text_of).collect::<Result<Vec<_>>>()?).await?;
         }
         Ok(Self {
             log,
-            noted: Mutex::new(noted),
+            notes: Mutex::new(notes),
         })
+    }
+
+    fn notes(&self) -> MutexGuard<'_, Notes> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What is open, as far as this process did not open it just now.
     pub(super) fn left_open(&self) -> Vec<Open> {
-        let noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
-        let open = noted.values().filter_map(|note| match note {
-            Noted::Open(open) => Some(open.as_ref().clone()),
-            Noted::Closed { .. } => None,
+        let notes = self.notes();
+        let open = notes.order.iter().filter_map(|run| match notes.of_run.get(run) {
+            Some(Line::Open(open)) => Some(open.clone()),
+            _ => None,
         });
         open.collect()
     }
 
     /// What is known of a commit id.
     pub(super) fn find(&self, commit_id: &str) -> Option<Noted> {
-        let noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
-        noted.get(commit_id).cloned()
+        self.notes().find(commit_id)
     }
 
     /// Notes that a swap is about to be sent.
     ///
     /// Errors: `Unavailable`.
     pub(super) async fn note(&self, open: Open) -> Result<()> {
-        let id = open.entry.commit_id.clone();
-        self.put(id, Noted::Open(Box::new(open))).await
+        self.put(Line::Open(open)).await
     }
 
-    /// Notes how a commit ended.
+    /// Notes how a run ended.
     ///
     /// Errors: `Unavailable`; the entry stays open then, and is found out again later.
-    pub(super) async fn close(&self, commit_id: String, committed: Option<i64>) -> Result<()> {
-        self.put(commit_id, Noted::Closed { committed }).await
+    pub(super) async fn close(&self, close: Close) -> Result<()> {
+        self.put(Line::Close(close)).await
     }
 
-    async fn put(&self, id: String, note: Noted) -> Result<()> {
-        self.log.append(&line_of(&id, &note)?).await?;
-        self.noted.lock().unwrap_or_else(PoisonError::into_inner).insert(id, note);
+    async fn put(&self, line: Line) -> Result<()> {
+        self.log.append(&text_of(&line)?).await?;
+        self.notes().put(line);
         Ok(())
     }
 }
 
-fn line_of(id: &str, note: &Noted) -> Result<String> {
-    let line = match note {
-        Noted::Open(open) => Line::Open(open.as_ref().clone()),
-        Noted::Closed { committed } => Line::Close {
-            commit_id: id.to_owned(),
-            committed: *committed,
-        },
-    };
-    serde_json::to_string(&line).map_err(|e| Error::internal("a line of the commit journal cannot be written").with_source(e))
+fn text_of(line: &Line) -> Result<String> {
+    serde_json::to_string(line).map_err(|e| Error::internal("a line of the commit journal cannot be written").with_source(e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn open(commit_id: &str, run: &str) -> Open {
+        let entry = JournalEntry {
+            commit_id: commit_id.to_owned(),
+            run: run.to_owned(),
+            table_uuid: None,
+            snapshot_id: 7,
+            sequence_number: 1,
+            attempt: 1,
+            base: "a".to_owned(),
+            new: "b".to_owned(),
+        };
+        Open::new(&TableIdent::new("c", "s", "t"), entry)
+    }
+
+    fn close(commit_id: &str, run: &str, committed: Option<i64>) -> Close {
+        Close {
+            commit_id: commit_id.to_owned(),
+            run: run.to_owned(),
+            committed,
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_noted_is_known_after_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("commits");
+        let journal = Journal::open(path.clone()).await.unwrap();
+        journal.note(open("x", "1")).await.unwrap();
+        journal.note(open("y", "2")).await.unwrap();
+        journal.close(close("y", "2", Some(7))).await.unwrap();
+        journal.note(open("z", "3")).await.unwrap();
+        journal.close(close("z", "3", None)).await.unwrap();
+        // a commit id that was refused once and made afterwards
+        journal.note(open("z", "4")).await.unwrap();
+        journal.close(close("z", "4", Some(9))).await.unwrap();
+        journal.close(close("w", "", None)).await.unwrap();
+        for journal in [journal, Journal::open(path.clone()).await.unwrap(), Journal::open(path).await.unwrap()] {
+            assert_eq!(journal.find("x"), Some(Noted::Open(Box::new(open("x", "1")))));
+            assert_eq!(journal.find("y"), Some(Noted::Closed { committed: Some(7) }));
+            assert_eq!(journal.find("z"), Some(Noted::Closed { committed: Some(9) }));
+            assert_eq!(journal.find("w"), Some(Noted::Closed { committed: None }));
+            assert_eq!(journal.find("v"), None);
+            assert_eq!(journal.left_open(), [open("x", "1")]);
+        }
+    }
 }

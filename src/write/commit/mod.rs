@@ -19,10 +19,11 @@ use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::iceberg::IcebergTable;
 use crate::iceberg::commit::{Change, Committed, Committer, Outcome, Reconciler};
 use crate::io::{Storage, TableIo, normalise};
-use crate::table::TableIdent;
+use crate::table::{Table, TableIdent};
+use crate::telemetry::QueryId;
 
 use driver::{Driver, chance, iceberg};
-use journal::{Journal, Noted, Open};
+use journal::{Close, Journal, Noted, Open};
 
 pub use create::Creation;
 
@@ -58,7 +59,7 @@ impl Commits {
 
     /// An id for a new commit: a UUIDv7.
     pub fn new_id() -> String {
-        uuid::Uuid::now_v7().to_string()
+        QueryId::new().to_string()
     }
 
     /// The table with its newest metadata, to be written to.
@@ -194,7 +195,13 @@ async fn finish(driver: &Driver<'_>, change: Change) -> Result<Committed> {
         Outcome::Committed(committed) => Ok(committed),
         Outcome::NotCommitted(not) => {
             // Whoever asks for the id later is told; the refusal stands without it.
-            if let Err(error) = driver.journal.close(commit_id.clone(), None).await {
+            let close = Close {
+                commit_id: commit_id.clone(),
+                // A run of its own, so that one that went well is not forgotten.
+                run: format!("refused {}", Commits::new_id()),
+                committed: None,
+            };
+            if let Err(error) = driver.journal.close(close).await {
                 tracing::warn!(table = %driver.ident, commit_id, %error, "the journal does not say that the commit was refused");
             }
             Err(not.error.with("table", driver.ident))
