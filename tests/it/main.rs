@@ -26,6 +26,7 @@ mod layering;
 mod pruning;
 mod scan_counters;
 mod scan_steps;
+mod sql_forms;
 mod sql_gate;
 mod sql_limits;
 mod sql_listing;
