@@ -11,6 +11,9 @@ use super::spec::{MappedField, NameMapping, NestedField, PrimitiveType, Schema, 
 use crate::error::{Error, Result};
 use crate::table::{Column, DOC_KEY, TYPE_NAME_KEY, VARIANT};
 
+/// Longest value of a fixed type: each row takes so much memory, whatever is in it.
+const MAX_FIXED: u32 = 16 << 10;
+
 /// Names in files by field id, from a table's name mapping.
 pub(super) type FileNames = HashMap<i32, Vec<String>>;
 
@@ -187,7 +190,9 @@ pub(super) fn primitive_type(primitive: &PrimitiveType) -> Result<DataType> {
         PrimitiveType::String => DataType::Utf8,
         PrimitiveType::Uuid => DataType::FixedSizeBinary(16),
         PrimitiveType::Fixed(length) => {
-            DataType::FixedSizeBinary(i32::try_from(*length).map_err(|_| Error::unsupported(format!("fixed[{length}]")))?)
+            let bounded = i32::try_from(*length).ok().filter(|_| *length <= MAX_FIXED);
+            let wide = || Error::unsupported(format!("fixed[{length}]: a column has at most {MAX_FIXED} bytes in each row, nulls included"));
+            DataType::FixedSizeBinary(bounded.ok_or_else(wide)?)
         }
         PrimitiveType::Binary | PrimitiveType::Geometry { .. } | PrimitiveType::Geography { .. } => DataType::Binary,
         PrimitiveType::Unknown => DataType::Null,
@@ -200,6 +205,15 @@ mod tests {
 
     use super::*;
     use crate::error::ErrorKind;
+
+    #[test]
+    fn a_declared_length_is_bounded() {
+        assert_eq!(primitive_type(&PrimitiveType::Fixed(16_384)).unwrap(), DataType::FixedSizeBinary(16_384));
+        for length in [16_385, 2_000_000_000, u32::MAX] {
+            let error = primitive_type(&PrimitiveType::Fixed(length)).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
+        }
+    }
 
     #[test]
     fn variants_are_text_under_their_own_name_and_no_keys() {

@@ -12,6 +12,7 @@ use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use super::confine::real_path;
 use super::path_map::strip_segments;
+use super::write::is_staged_name;
 use super::{FileKind, IoCounters, PathMap, WriteFaults, normalise};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 
@@ -212,19 +213,14 @@ impl TableIo {
         Ok(self.list(folder).await?.1)
     }
 
+    /// Names alone: asking for the size and time of each file would take longer than all the rest.
     async fn list(&self, folder: &str) -> Result<(Vec<String>, Vec<String>)> {
         let folder = normalise(folder)?;
-        let path = store_path(folder.trim_end_matches('/'))?;
+        let path = PathBuf::from(&folder);
         self.storage.counters.record(FileKind::Metadata, 1, 0);
-        let listing = self
-            .storage
-            .local
-            .list_with_delimiter(Some(&path))
-            .await
-            .map_err(|e| store_error(e, &folder))?;
-        let name = |p: &StorePath| p.filename().map(str::to_owned);
-        let mut files: Vec<String> = listing.objects.iter().filter_map(|o| name(&o.location)).collect();
-        let mut folders: Vec<String> = listing.common_prefixes.iter().filter_map(name).collect();
+        let listed = tokio::task::spawn_blocking(move || names_in(&path)).await;
+        let listed = listed.map_err(|e| Error::internal("a blocking task failed").with_source(e))?;
+        let (mut files, mut folders) = listed.map_err(|e| local_error(e, &folder))?;
         files.sort();
         folders.sort();
         Ok((files, folders))
@@ -238,7 +234,7 @@ impl TableIo {
             let real = std::fs::canonicalize(named)?;
             // A pipe or a device would block the read for ever.
             if !std::fs::metadata(&real)?.is_file() {
-                return Err(std::io::Error::other("it is no regular file"));
+                return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is no regular file"));
             }
             Ok(real)
         })
@@ -253,6 +249,35 @@ impl TableIo {
     }
 }
 
+/// Names of files and folders; none where there is no such folder. What is being written is left out.
+fn names_in(folder: &Path) -> std::io::Result<(Vec<String>, Vec<String>)> {
+    let (mut files, mut folders) = (Vec::new(), Vec::new());
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory) => return Ok((files, folders)),
+        Err(e) => return Err(e),
+    };
+    for entry in entries {
+        let entry = entry?;
+        // No file of a table has such a name.
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        let mut kind = entry.file_type()?;
+        if kind.is_symlink() {
+            match std::fs::metadata(entry.path()) {
+                Ok(target) => kind = target.file_type(),
+                // It leads nowhere.
+                Err(_) => continue,
+            }
+        }
+        if kind.is_dir() {
+            folders.push(name);
+        } else if kind.is_file() && !is_staged_name(&name) {
+            files.push(name);
+        }
+    }
+    Ok((files, folders))
+}
+
 pub(super) fn store_path(location: &str) -> Result<StorePath> {
     StorePath::parse(location.trim_start_matches('/'))
         .map_err(|e| Error::invalid("not a usable path").with("path", location).with_source(e))
@@ -262,6 +287,8 @@ pub(super) fn local_error(e: std::io::Error, location: &str) -> Error {
     let kind = match e.kind() {
         std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => ErrorKind::NotFound,
         std::io::ErrorKind::PermissionDenied => ErrorKind::PermissionDenied,
+        // Trying again does not make it a file.
+        std::io::ErrorKind::InvalidInput => ErrorKind::Corrupt,
         _ => ErrorKind::Unavailable,
     };
     let message = if kind == ErrorKind::NotFound {

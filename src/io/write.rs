@@ -149,7 +149,7 @@ impl TableIo {
 }
 
 /// Names that end in `#` and digits are those of files that are still being written; listings leave them out.
-fn is_staged_name(location: &str) -> bool {
+pub(super) fn is_staged_name(location: &str) -> bool {
     let name = location.rsplit('/').next().unwrap_or_default();
     name.split_once('#')
         .is_some_and(|(_, rest)| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))

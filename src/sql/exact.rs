@@ -22,7 +22,7 @@ use datafusion::logical_expr::{
     cast, not,
 };
 
-use super::one_number::{by_value, is_float, one_form};
+use super::one_number::{by_value, computed, is_float, one_form};
 
 /// A comparison, an IN list or a BETWEEN with exact operands; other expressions stay.
 pub(super) fn exact(expr: Expr, schema: &DFSchema) -> DfResult<Expr> {
@@ -34,6 +34,8 @@ pub(super) fn exact(expr: Expr, schema: &DFSchema) -> DfResult<Expr> {
             if let Some(nearest) = nearest(&left, op, &right, schema) {
                 return Ok(nearest);
             }
+            let left = as_fine(left, &right, schema);
+            let right = as_fine(right, &left, schema);
             let (left, right) = (Box::new(left), Box::new(right));
             Ok(Expr::BinaryExpr(BinaryExpr { left, op, right }))
         }
@@ -66,8 +68,20 @@ pub(super) fn exact(expr: Expr, schema: &DFSchema) -> DfResult<Expr> {
             let both = least.and(most);
             Ok(if negated { not(both) } else { both })
         }
-        other => by_value(other, schema),
+        // The engine would take the answer for one that is never null, and compute one that may be.
+        Expr::IsTrue(of) => Ok(is(*of, Operator::IsNotDistinctFrom, true)),
+        Expr::IsNotTrue(of) => Ok(is(*of, Operator::IsDistinctFrom, true)),
+        Expr::IsFalse(of) => Ok(is(*of, Operator::IsNotDistinctFrom, false)),
+        Expr::IsNotFalse(of) => Ok(is(*of, Operator::IsDistinctFrom, false)),
+        Expr::IsUnknown(of) => Ok(Expr::IsNull(of)),
+        Expr::IsNotUnknown(of) => Ok(Expr::IsNotNull(of)),
+        other => Ok(computed(by_value(other, schema)?, schema)),
     }
+}
+
+fn is(of: Expr, op: Operator, value: bool) -> Expr {
+    let value = Expr::Literal(ScalarValue::Boolean(Some(value)), None);
+    Expr::BinaryExpr(BinaryExpr::new(Box::new(of), op, Box::new(value)))
 }
 
 /// A date that is compared with a timestamp in microseconds (or a literal in nanoseconds) as a timestamp
@@ -81,6 +95,21 @@ fn as_moment(expr: Expr, other: &Expr, schema: &DFSchema) -> Expr {
         _ => return expr,
     };
     cast(expr, DataType::Timestamp(TimeUnit::Microsecond, zone))
+}
+
+/// Microseconds that are compared with nanoseconds other than a literal as nanoseconds: once those are worked
+/// out, the engine would cut them.
+fn as_fine(expr: Expr, other: &Expr, schema: &DFSchema) -> Expr {
+    let (Ok(DataType::Timestamp(TimeUnit::Microsecond, _)), Ok(DataType::Timestamp(TimeUnit::Nanosecond, zone))) =
+        (expr.get_type(schema), other.get_type(schema))
+    else {
+        return expr;
+    };
+    if nanoseconds(other).is_some() {
+        return expr;
+    }
+    let fine = cast(expr, DataType::Timestamp(TimeUnit::Nanosecond, zone));
+    Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(&KEEP), vec![fine]))
 }
 
 /// Whether the operator compares values.
@@ -235,6 +264,11 @@ pub(super) struct Unary {
 }
 
 impl Unary {
+    /// Whether a function is one of these.
+    pub(super) fn is(function: &ScalarUDF) -> bool {
+        function.inner().downcast_ref::<Self>().is_some()
+    }
+
     pub(super) fn new(name: &'static str, of: fn(ColumnarValue) -> DfResult<ColumnarValue>) -> Self {
         Self {
             name,

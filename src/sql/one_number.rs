@@ -2,6 +2,9 @@
 //!
 //! The engine groups by value, but compares, sorts and looks up by bits or by an order that tells the
 //! forms apart. Where that decides what is equal, [`one_form`] gives each number one form.
+//!
+//! Columns of files hold one NaN, without sign; the processor's own (`0.0 / 0.0`) has one. Hence what is
+//! computed gives the NaN of the files ([`computed`]).
 
 use std::sync::{Arc, LazyLock};
 
@@ -10,9 +13,10 @@ use arrow::datatypes::{DataType, Float32Type, Float64Type};
 use datafusion::common::Result as DfResult;
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::expr::{AggregateFunction, Case, ScalarFunction, Sort, WindowFunction};
-use datafusion::logical_expr::{ColumnarValue, Expr, ExprSchemable, ScalarUDF, when};
+use datafusion::logical_expr::{BinaryExpr, ColumnarValue, Expr, ExprSchemable, ScalarUDF, when};
 
 use super::exact::Unary;
+use super::literals::is_literal;
 
 /// The expression with its numbers in one form; what is no floating-point number stays.
 pub(super) fn one_form(expr: Expr, schema: &DFSchema) -> Expr {
@@ -20,6 +24,38 @@ pub(super) fn one_form(expr: Expr, schema: &DFSchema) -> Expr {
         return expr;
     }
     Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(&ONE_FORM), vec![expr]))
+}
+
+/// Arithmetic and functions whose NaN has no sign; other expressions stay.
+pub(super) fn computed(expr: Expr, schema: &DFSchema) -> Expr {
+    let may_be_new = match &expr {
+        Expr::BinaryExpr(of) => of.op.is_numerical_operators(),
+        Expr::Negative(inner) => !is_literal(inner),
+        Expr::ScalarFunction(call) => !Unary::is(&call.func),
+        Expr::Cast(cast) => cast.field.data_type().is_floating() && cast.expr.get_type(schema).is_ok_and(|of| of.is_string()),
+        _ => false,
+    };
+    if !may_be_new || !is_float(&expr, schema) {
+        return expr;
+    }
+    // The outermost operation decides.
+    let expr = match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+            let (left, right) = (Box::new(as_computed(*left)), Box::new(as_computed(*right)));
+            Expr::BinaryExpr(BinaryExpr { left, op, right })
+        }
+        Expr::Negative(inner) => Expr::Negative(Box::new(as_computed(*inner))),
+        other => other,
+    };
+    Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(&ONE_NAN), vec![expr]))
+}
+
+/// The expression without the function that [`computed`] put around it.
+fn as_computed(expr: Expr) -> Expr {
+    match expr {
+        Expr::ScalarFunction(mut call) if call.func == *ONE_NAN && call.args.len() == 1 => call.args.remove(0),
+        other => other,
+    }
 }
 
 pub(super) fn is_float(expr: &Expr, schema: &DFSchema) -> bool {
@@ -101,14 +137,30 @@ fn one32(v: f32) -> f32 {
     if v.is_nan() { f32::NAN } else { v + 0.0 }
 }
 
+fn unsigned64(v: f64) -> f64 {
+    if v.is_nan() { f64::NAN } else { v }
+}
+
+fn unsigned32(v: f32) -> f32 {
+    if v.is_nan() { f32::NAN } else { v }
+}
+
 fn in_one_form(value: ColumnarValue) -> DfResult<ColumnarValue> {
+    each(value, one32, one64)
+}
+
+fn with_one_nan(value: ColumnarValue) -> DfResult<ColumnarValue> {
+    each(value, unsigned32, unsigned64)
+}
+
+fn each(value: ColumnarValue, of32: impl Fn(f32) -> f32, of64: impl Fn(f64) -> f64) -> DfResult<ColumnarValue> {
     let array = match &value {
         ColumnarValue::Array(array) => Arc::clone(array),
         ColumnarValue::Scalar(scalar) => scalar.to_array()?,
     };
     let array: ArrayRef = match array.data_type() {
-        DataType::Float32 => Arc::new(array.as_primitive::<Float32Type>().unary::<_, Float32Type>(one32)),
-        DataType::Float64 => Arc::new(array.as_primitive::<Float64Type>().unary::<_, Float64Type>(one64)),
+        DataType::Float32 => Arc::new(array.as_primitive::<Float32Type>().unary::<_, Float32Type>(of32)),
+        DataType::Float64 => Arc::new(array.as_primitive::<Float64Type>().unary::<_, Float64Type>(of64)),
         _ => return Ok(value),
     };
     Ok(match value {
@@ -118,3 +170,4 @@ fn in_one_form(value: ColumnarValue) -> DfResult<ColumnarValue> {
 }
 
 static ONE_FORM: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(ScalarUDF::from(Unary::new("one_form", in_one_form))));
+static ONE_NAN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(ScalarUDF::from(Unary::new("one_nan", with_one_nan))));

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::compute::kernels::cmp::not_distinct;
 use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::common::{JoinType, TableReference};
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
 use datafusion::sql::sqlparser::ast::{SelectItem, SetExpr, Statement as Ast};
@@ -165,9 +166,21 @@ fn fit(column: &ArrayRef, field: &Field) -> Result<ArrayRef> {
         safe: false,
         ..CastOptions::default()
     };
-    cast_with_options(column, field.data_type(), &strict).map_err(|e| {
-        Error::invalid("a bound value does not fit the column of the result")
-            .with("column", field.name())
-            .with_source(e)
-    })
+    let unfit = || {
+        Error::invalid(format!(
+            "a bound value does not fit the column of the result, which was announced as {}; cast the parameter: CAST(? AS DOUBLE)",
+            field.data_type()
+        ))
+        .with("column", field.name())
+    };
+    let fitted = cast_with_options(column, field.data_type(), &strict).map_err(|e| unfit().with_source(e))?;
+    let is_number = |of: &DataType| of.is_numeric() || of.is_temporal();
+    if is_number(column.data_type()) && is_number(field.data_type()) {
+        // What is cut off is missing on the way back.
+        let back = cast_with_options(&fitted, column.data_type(), &strict).map_err(|e| unfit().with_source(e))?;
+        if not_distinct(&back, column)?.true_count() < column.len() {
+            return Err(unfit());
+        }
+    }
+    Ok(fitted)
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, SchemaRef};
+use datafusion::common::Result as DfResult;
 use datafusion::datasource::TableProvider;
 use datafusion::execution::context::SQLOptions;
 use datafusion::execution::session_state::SessionState;
@@ -17,6 +18,7 @@ use super::gate::{Request, Show, admit, name_parts, to_engine};
 use super::hidden::{self, HiddenNames};
 use super::literals::fit_literals;
 use super::metadata::MetadataProvider;
+use super::multisets::count_occurrences;
 use super::names::{Names, TableMap, full_name};
 use super::output::{self, Renamed, SelectList};
 use super::params::{self, Declared};
@@ -29,6 +31,7 @@ use super::shape::reshape;
 use super::show;
 use super::source::{parse, parse_described, tokenize};
 use super::spelling::Spelling;
+use super::unique_names::{is_about_names, name_by_text};
 use super::versions::{fold, relocate};
 use crate::catalog::{Catalogs, DEFAULT_SCHEMA};
 use crate::error::{Error, Result};
@@ -228,8 +231,8 @@ impl Planner {
                 ..ParserOptions::new()
             },
         );
-        let plan = sql_to_rel
-            .statement_to_plan(to_engine(*ast)?)
+        let plan = plan_uniquely(&sql_to_rel, *ast)?
+            .and_then(count_occurrences)
             .and_then(fit_literals)
             .and_then(|plan| match target {
                 Some(target) => target.fit(plan),
@@ -295,6 +298,18 @@ impl Planner {
             tables.insert(show::COLUMNS.map(str::to_owned), described);
         }
         Ok((tables, renamed))
+    }
+}
+
+/// Plans; where columns of a SELECT list come out under one name, with names for its casts and subqueries.
+fn plan_uniquely(planner: &SqlToRel<'_, Names<'_>>, mut ast: Ast) -> Result<DfResult<LogicalPlan>> {
+    let planned = planner.statement_to_plan(to_engine(ast.clone())?);
+    match &planned {
+        Err(e) if is_about_names(e) && name_by_text(&mut ast) => {
+            let named = planner.statement_to_plan(to_engine(ast)?);
+            Ok(if named.is_ok() { named } else { planned })
+        }
+        _ => Ok(planned),
     }
 }
 

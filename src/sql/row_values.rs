@@ -26,6 +26,26 @@ pub(super) fn expand(expr: &mut Expr, budget: &mut usize) -> Option<()> {
     Some(())
 }
 
+/// Whether a row value is compared with what is none: a struct or a subquery, which the engine would compare
+/// as structs.
+pub(super) fn is_mixed(expr: &Expr) -> bool {
+    let is_row = |expr: &Expr| parts(expr).is_some_and(|parts| parts.len() > 1);
+    match expr {
+        Expr::BinaryOp { left, op, right } if is_comparison(op) => is_row(left) != is_row(right),
+        Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => is_row(left) != is_row(right),
+        Expr::InList { expr, list, .. } => list.iter().any(|item| is_row(item) != is_row(expr)),
+        Expr::Between { expr, low, high, .. } => is_row(low) != is_row(expr) || is_row(high) != is_row(expr),
+        Expr::InSubquery { expr, .. } => is_row(expr),
+        Expr::AnyOp { left, .. } | Expr::AllOp { left, .. } => is_row(left),
+        _ => false,
+    }
+}
+
+fn is_comparison(op: &BinaryOperator) -> bool {
+    use BinaryOperator::{Eq, Gt, GtEq, Lt, LtEq, NotEq};
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq)
+}
+
 fn size(expr: &Expr) -> usize {
     let mut size = 0;
     let _ = visit_expressions(expr, |_| {

@@ -21,6 +21,7 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 use super::errors::{from_datafusion, to_datafusion};
 use super::interrupt::{Interrupt, InterruptOnDrop, interruptible};
+use super::literals::fit_literals;
 use super::output::conform;
 use super::params::Values;
 use super::pool::{Abort, Pool};
@@ -131,7 +132,8 @@ impl Execution {
         let optimized = self.pool.plan(move || {
             let plan = plan.as_ref().clone();
             let plan = match values {
-                Some(values) => plan.with_param_values(values).map_err(from_datafusion)?,
+                // Bound values are literals now.
+                Some(values) => plan.with_param_values(values).and_then(fit_literals).map_err(from_datafusion)?,
                 None => plan,
             };
             optimizer.optimize(&plan).map_err(from_datafusion)

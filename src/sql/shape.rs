@@ -15,7 +15,8 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use super::literals::make_exact;
-use super::row_values::expand;
+use super::row_values::{expand, is_mixed};
+use super::standard::{fetch_as_limit, put_not_inside, usual_escape};
 use crate::error::{Error, Result};
 
 /// Deepest expression, operator chains counted.
@@ -83,6 +84,7 @@ impl VisitorMut for Shaper {
         if query.pipe_operators.len() > MAX_PIPES {
             return beyond("too many pipe operators", MAX_PIPES);
         }
+        fetch_as_limit(query);
         let mut branches = 1;
         let mut next = query.body.as_ref();
         while let SetExpr::SetOperation { left, .. } = next {
@@ -119,6 +121,12 @@ impl VisitorMut for Shaper {
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        put_not_inside(expr);
+        usual_escape(expr);
+        if is_mixed(expr) {
+            let text = "a row value is compared with row values of as many parts only: compare part by part, or use EXISTS";
+            return ControlFlow::Break(Error::unsupported(text));
+        }
         if expand(expr, &mut self.copies).is_none() {
             return beyond("too many expressions", MAX_NODES);
         }

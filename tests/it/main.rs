@@ -28,6 +28,7 @@ mod pruning;
 mod scan_counters;
 mod scan_steps;
 mod sql_changes;
+mod sql_forms;
 mod sql_gate;
 mod sql_limits;
 mod sql_listing;

@@ -286,8 +286,8 @@ impl Reader<'_> {
                 self.put("comment", read(self.parser.parse_literal_string())?, &mut properties)?;
             } else if self.word(Keyword::LOCATION) {
                 self.put("location", read(self.parser.parse_literal_string())?, &mut properties)?;
-            } else if self.word(Keyword::WITH) || self.plain("dbproperties") || self.word(Keyword::PROPERTIES) {
-                let _ = self.plain("dbproperties") || self.word(Keyword::PROPERTIES);
+            } else if self.word(Keyword::WITH) || self.plain("dbproperties") || self.plain("properties") {
+                let _ = self.plain("dbproperties") || self.plain("properties");
                 self.properties(&mut properties)?;
             } else {
                 break;

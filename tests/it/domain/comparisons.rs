@@ -86,6 +86,41 @@ fn nan_is_one_value_of_either_sign() {
     }
 }
 
+/// The processor's own NaN has a sign, that of the file has none here.
+#[test]
+fn nan_that_is_computed_is_the_nan_of_a_file() {
+    let mut table = TableBuilder::temp(Schema::new([optional(1, "id", Type::Int), optional(2, "d", Type::Double)])).create();
+    table.append(DataFile::named("F").rows(json!([[1, "NaN"], [2, 0.0], [3, 1.0]])));
+    for (sql, rows) in [
+        ("SELECT id FROM t WHERE d / d = 'NaN'::double", json!([[1], [2]])),
+        ("SELECT id FROM t WHERE 0e0 / d > 5.0", json!([[1], [2]])),
+        ("SELECT id FROM t WHERE -d = 'NaN'::double", json!([[1]])),
+        ("SELECT id FROM t WHERE CAST('-NaN' AS double) = d", json!([[1]])),
+        ("SELECT id FROM (SELECT id, 0e0 / d AS q FROM t) WHERE q IN (SELECT d FROM t WHERE id = 1)", json!([[1], [2]])),
+        ("SELECT a.id, b.id FROM t a JOIN t b ON a.d / a.d = b.d WHERE b.id = 1", json!([[1, 1], [2, 1]])),
+    ] {
+        answers(&table, sql, rows);
+    }
+}
+
+#[test]
+fn row_values_compare_with_row_values_only() {
+    let table = zeros();
+    for condition in [
+        "(id, b) = struct(1, true)",
+        "(id, b) IN ((1, true), struct(1, true))",
+        "(id, b) IN (SELECT (id, b) FROM t)",
+        "(id, b) IN (SELECT id, b FROM t)",
+        "(id, b) = ANY (SELECT (id, b) FROM t)",
+        "(id, b) BETWEEN (1, true) AND struct(2, true)",
+        "(id, b) IS DISTINCT FROM struct(1, true)",
+    ] {
+        let sql = format!("SELECT id FROM t WHERE {condition}");
+        let error = crate::support::read::query(&table, &sql).map(|r| r.rows.len()).unwrap_err();
+        assert!(error.to_string().contains("row value"), "{sql}: {error}");
+    }
+}
+
 #[test]
 fn row_values_compare_part_by_part() {
     let table = zeros();

@@ -1,0 +1,46 @@
+//! Names for columns of a SELECT list that the engine would call the same: it names a cast by what is cast, and
+//! all subqueries alike.
+
+use std::ops::ControlFlow;
+
+use datafusion::common::DataFusionError;
+use datafusion::sql::sqlparser::ast::{Expr, Ident, Select, SelectItem, Statement as Ast, VisitMut, VisitorMut};
+
+/// Whether two columns of one name are what is wrong with a statement.
+pub(super) fn is_about_names(error: &DataFusionError) -> bool {
+    error.strip_backtrace().contains("unique expression names")
+}
+
+/// Gives casts and subqueries without a name in SELECT lists their text as name; whether there were any.
+pub(super) fn name_by_text(statement: &mut Ast) -> bool {
+    let mut namer = Namer { named: false };
+    let _ = VisitMut::visit(statement, &mut namer);
+    namer.named
+}
+
+struct Namer {
+    named: bool,
+}
+
+impl VisitorMut for Namer {
+    type Break = ();
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+        let mut seen: Vec<String> = Vec::new();
+        for item in &mut select.projection {
+            let SelectItem::UnnamedExpr(expr @ (Expr::Cast { .. } | Expr::Subquery(_) | Expr::Nested(_))) = item else { continue };
+            let text = expr.to_string();
+            // The same one twice is for the user to name.
+            if seen.contains(&text) {
+                continue;
+            }
+            seen.push(text.clone());
+            *item = SelectItem::ExprWithAlias {
+                expr: expr.clone(),
+                alias: Ident::with_quote('"', text),
+            };
+            self.named = true;
+        }
+        ControlFlow::Continue(())
+    }
+}
