@@ -86,7 +86,7 @@ impl Catalogs {
     pub fn writable(&self, name: &str) -> Result<&dyn WritableCatalog> {
         self.exact(name)?.writable().ok_or_else(|| {
             Error::unsupported(format!(
-                "catalog \"{name}\" cannot be changed: schemas and tables can be created in a catalog of type \"sql\""
+                "catalog \"{name}\" is read-only by its kind: what can be changed are catalogs of type \"sql\""
             ))
         })
     }

@@ -54,6 +54,11 @@ impl Dialect for SandurDialect {
         Some(right.map(|right| of(Box::new(expr.clone()), Box::new(right))))
     }
 
+    // In types only: MAP<STRING, INT>.
+    fn supports_map_literal_with_angle_brackets(&self) -> bool {
+        true
+    }
+
     fn supports_table_versioning(&self) -> bool {
         true
     }

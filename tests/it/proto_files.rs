@@ -19,7 +19,7 @@ fn of_proto(text: &str) -> BTreeSet<String> {
                 let message = open.iter().rev().find(|(kind, _)| kind == "message").map(|(_, name)| name.as_str());
                 let inside = open.last().map(|(kind, _)| kind.as_str()).unwrap();
                 let label = words.first().filter(|w| ["optional", "repeated"].contains(*w)).copied().unwrap_or(inside);
-                let of = words[words.len() - 4..].first().filter(|_| words.len() > 3).copied().unwrap_or("value");
+                let of = words[words.len().saturating_sub(4)..].first().filter(|_| words.len() > 3).copied().unwrap_or("value");
                 fields.insert(format!("{}.{} = {number}: {} {}", message.unwrap(), plain(name), label_of(label), kind_of(of)));
             }
             _ => {}

@@ -87,6 +87,20 @@ impl Changes {
 
     /// The query inside, planned for its parameters and errors; nothing is done.
     pub(in super::super) async fn plan(&self, sql: &str, change: &Change, defaults: &Defaults) -> Result<Option<Prepared>> {
+        self.writing()?;
+        let catalogs = &self.planner.catalogs;
+        let catalog = match change {
+            Change::Insert(insert) => names::written_table(catalogs, defaults, &insert.table).await?.0.catalog,
+            Change::CreateTable(create) => names::new_table(catalogs, defaults, &create.name).await?.catalog,
+            Change::DropTable { name, if_exists, .. } => match names::find(catalogs, defaults, name).await {
+                Err(e) if *if_exists && e.kind() == ErrorKind::NotFound => return Ok(None),
+                found => found?.catalog,
+            },
+            Change::CreateSchema { name, .. } | Change::DropSchema { name, .. } => {
+                names::schema(catalogs, defaults, name)?.0.name().to_owned()
+            }
+        };
+        catalogs.writable(&catalog)?;
         match change {
             Change::Insert(insert) => {
                 let (ident, _) = names::written_table(&self.planner.catalogs, defaults, &insert.table).await?;

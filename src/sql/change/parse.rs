@@ -283,9 +283,9 @@ impl Reader<'_> {
         let mut properties = BTreeMap::new();
         loop {
             if self.word(Keyword::COMMENT) {
-                self.put("comment", read(self.parser.parse_literal_string())?, &mut properties)?;
+                put("comment", read(self.parser.parse_literal_string())?, &mut properties)?;
             } else if self.word(Keyword::LOCATION) {
-                self.put("location", read(self.parser.parse_literal_string())?, &mut properties)?;
+                put("location", read(self.parser.parse_literal_string())?, &mut properties)?;
             } else if self.word(Keyword::WITH) || self.plain("dbproperties") || self.plain("properties") {
                 let _ = self.plain("dbproperties") || self.plain("properties");
                 self.properties(&mut properties)?;
@@ -487,16 +487,9 @@ impl Reader<'_> {
     fn properties(&mut self, properties: &mut BTreeMap<String, String>) -> Result<()> {
         let pairs = self.in_parentheses(Self::property)?;
         for (key, value) in pairs {
-            self.put(&key, value, properties)?;
+            put(&key, value, properties)?;
         }
         Ok(())
-    }
-
-    fn put(&self, key: &str, value: String, properties: &mut BTreeMap<String, String>) -> Result<()> {
-        match properties.insert(key.to_owned(), value) {
-            None => Ok(()),
-            Some(_) => Err(Error::invalid(format!("property {key} is given twice"))),
-        }
     }
 
     fn property(&mut self) -> Result<(String, String)> {
@@ -512,6 +505,13 @@ impl Reader<'_> {
             other => return Err(Error::invalid(format!("property {key} needs a value in quotes, not {other}"))),
         };
         Ok((key, value))
+    }
+}
+
+fn put(key: &str, value: String, properties: &mut BTreeMap<String, String>) -> Result<()> {
+    match properties.insert(key.to_owned(), value) {
+        None => Ok(()),
+        Some(_) => Err(Error::invalid(format!("property {key} is given twice"))),
     }
 }
 

@@ -214,8 +214,8 @@ async fn finish(driver: &Driver<'_>, change: Change) -> Result<Committed> {
 /// where it is not.
 fn check_in_place(table: &IcebergTable) -> Result<()> {
     let recorded = &table.metadata().location;
-    let (meant, place) = (table.io().resolve(recorded)?, normalise(recorded)?);
-    if meant.trim_end_matches('/') == place.trim_end_matches('/') {
+    let inside = format!("{}/metadata", recorded.trim_end_matches('/'));
+    if table.io().resolve(&inside)? == normalise(&inside)? {
         return Ok(());
     }
     Err(Error::unsupported(format!(
