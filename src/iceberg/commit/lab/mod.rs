@@ -8,7 +8,7 @@ mod operations;
 mod read;
 mod store;
 
-pub(super) use model::{Effect, Model, Region, Row};
+pub(super) use model::{Model, Region};
 pub(super) use operations::Planned;
 pub(super) use read::View;
 pub(super) use store::Lab;
