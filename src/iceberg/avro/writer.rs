@@ -34,8 +34,12 @@ pub struct ContainerWriter {
 impl ContainerWriter {
     /// A file without rows. `metadata` are its key-value pairs besides schema and codec.
     pub fn new(schema: &Value, metadata: &[(&str, &str)], codec: Codec, sync: SyncMarker) -> Self {
-        let schema = schema.to_string();
-        let mut pairs = vec![(SCHEMA_KEY, schema.as_str()), (CODEC_KEY, codec.name())];
+        Self::with_schema_text(&schema.to_string(), metadata, codec, sync)
+    }
+
+    /// As [`Self::new`], for a schema that is text already.
+    pub fn with_schema_text(schema: &str, metadata: &[(&str, &str)], codec: Codec, sync: SyncMarker) -> Self {
+        let mut pairs = vec![(SCHEMA_KEY, schema), (CODEC_KEY, codec.name())];
         pairs.extend_from_slice(metadata);
         let mut file = Encoder::default();
         file.raw(MAGIC);

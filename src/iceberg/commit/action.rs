@@ -102,6 +102,9 @@ pub struct JournalEntry {
     pub run: String,
     pub table_uuid: Option<String>,
     pub snapshot_id: i64,
+    /// The snapshot that it follows.
+    pub parent_snapshot_id: Option<i64>,
+    pub branch: String,
     /// 0 in v1.
     pub sequence_number: i64,
     /// From 1.

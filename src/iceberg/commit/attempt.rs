@@ -233,6 +233,8 @@ impl Run {
                 run: self.run_id(),
                 table_uuid: metadata.table_uuid.map(|uuid| uuid.to_string()),
                 snapshot_id,
+                parent_snapshot_id: parent_id,
+                branch: self.change.branch.clone(),
                 sequence_number,
                 attempt: number,
                 base: base.location.clone(),

@@ -28,15 +28,18 @@ mod cleanup;
 mod engine;
 mod files;
 mod guard;
-#[cfg(all(test, feature = "testing"))]
+#[cfg(test)]
+#[cfg(feature = "testing")]
 mod histories;
 mod history;
-#[cfg(all(test, feature = "testing"))]
+#[cfg(test)]
+#[cfg(feature = "testing")]
 mod lab;
 mod live;
 mod manifests;
 mod matching;
-#[cfg(all(test, feature = "testing"))]
+#[cfg(test)]
+#[cfg(feature = "testing")]
 mod matrix;
 mod names;
 mod parent;
@@ -44,6 +47,7 @@ mod random;
 mod reconcile;
 mod settings;
 #[cfg(test)]
+#[cfg(feature = "testing")]
 mod sim;
 mod validate;
 mod verdict;

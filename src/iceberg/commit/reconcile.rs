@@ -1,8 +1,9 @@
 //! Finding out what became of a swap whose answer is missing (IC-31, IC-32).
 //!
 //! A commit is found by its id in the snapshots, or by its metadata file as the current one or in the
-//! metadata log. It is lost only by proof: the table went on from the same base in another way, so
-//! that the swap can never match any more. All else stays open.
+//! metadata log. It is lost only by proof: the table went on from the same base in another way (by the
+//! metadata log, the sequence numbers or the branch's ancestry), so that the swap can never match any
+//! more. All else stays open.
 
 use super::action::{Action, Cause, Committed, Event, JournalEntry, Loaded, NotCommitted, Outcome, SwapAnswer};
 use super::change::COMMIT_ID_PROPERTY;
@@ -70,7 +71,30 @@ pub fn fate_of(entry: &JournalEntry, now: &Loaded) -> Fate {
             .snapshots
             .iter()
             .any(|other| other.sequence_number == entry.sequence_number);
-    if went_on || taken { Fate::Lost } else { Fate::Open }
+    if went_on || taken || went_past(entry, metadata) {
+        Fate::Lost
+    } else {
+        Fate::Open
+    }
+}
+
+/// Whether the branch leads back to the snapshot that the commit would follow, and does not go through
+/// the commit's own: had it been applied, all that came later would follow it.
+fn went_past(entry: &JournalEntry, metadata: &TableMetadata) -> bool {
+    let Some(branch) = metadata.refs.get(&entry.branch) else {
+        return false;
+    };
+    let mut next = Some(branch.snapshot_id);
+    for _ in 0..=metadata.snapshots.len() {
+        if next == entry.parent_snapshot_id {
+            return true;
+        }
+        match next.and_then(|id| metadata.snapshot_by_id(id)) {
+            Some(snapshot) => next = snapshot.parent_snapshot_id,
+            None => return false,
+        }
+    }
+    false
 }
 
 /// What an inquiry has found out.
@@ -239,5 +263,150 @@ impl Reconciler {
         };
         self.outcome = Some(outcome);
         Action::CloseJournal { commit_id, run, committed }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::iceberg::spec::{MAIN_BRANCH, MetadataBuilder, NewTable, SnapshotManifests, StructType};
+
+    fn table(format_version: u8) -> Loaded {
+        let request = NewTable {
+            format_version,
+            uuid: uuid::uuid!("9c12d441-03fe-4693-9a96-a0705ddf69c1"),
+            location: "file:/t".to_owned(),
+            schema: StructType::default(),
+            identifier_field_ids: Vec::new(),
+            partition_fields: Vec::new(),
+            sort_fields: Vec::new(),
+            properties: BTreeMap::new(),
+        };
+        Loaded {
+            metadata: Arc::new(MetadataBuilder::new_table(request, 1).unwrap().build().unwrap()),
+            location: "file:/t/base".to_owned(),
+        }
+    }
+
+    /// The table after one more snapshot.
+    fn after(base: &Loaded, snapshot_id: i64, commit_id: &str, location: &str) -> Loaded {
+        let mut builder = MetadataBuilder::from_base(Arc::clone(&base.metadata), Some(&base.location), 2);
+        let table = builder.table();
+        let summary = [("operation", "append"), (COMMIT_ID_PROPERTY, commit_id)].map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let snapshot = Snapshot {
+            snapshot_id,
+            parent_snapshot_id: table.current_snapshot_id,
+            sequence_number: if table.format_version == 1 {
+                0
+            } else {
+                table.last_sequence_number + 1
+            },
+            timestamp_ms: builder.timestamp_ms(),
+            manifests: SnapshotManifests::List(format!("{location}.list")),
+            summary: BTreeMap::from(summary),
+            schema_id: Some(0),
+            first_row_id: None,
+            added_rows: None,
+            key_id: None,
+        };
+        builder.commit_snapshot(snapshot, MAIN_BRANCH).unwrap();
+        Loaded {
+            metadata: Arc::new(builder.build().unwrap()),
+            location: location.to_owned(),
+        }
+    }
+
+    /// Snapshot 7 on top of `base`.
+    fn ours(base: &Loaded) -> JournalEntry {
+        JournalEntry {
+            commit_id: "ours".to_owned(),
+            run: "r".to_owned(),
+            table_uuid: Some("9c12d441-03fe-4693-9a96-a0705ddf69c1".to_owned()),
+            snapshot_id: 7,
+            parent_snapshot_id: base.metadata.current_snapshot_id,
+            branch: MAIN_BRANCH.to_owned(),
+            sequence_number: if base.metadata.format_version == 1 {
+                0
+            } else {
+                base.metadata.last_sequence_number + 1
+            },
+            attempt: 1,
+            base: base.location.clone(),
+            new: "file:/t/ours".to_owned(),
+        }
+    }
+
+    fn without_log(mut table: Loaded) -> Loaded {
+        let mut metadata = (*table.metadata).clone();
+        metadata.metadata_log.clear();
+        table.metadata = Arc::new(metadata);
+        table
+    }
+
+    fn committed(snapshot_id: i64, location: &str) -> Fate {
+        Fate::Committed {
+            snapshot_id,
+            sequence_number: 1,
+            metadata_location: location.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_commit_is_found_however_deep_it_lies() {
+        let base = table(2);
+        let entry = ours(&base);
+        let ours = after(&base, 7, "ours", "file:///t/ours");
+        assert_eq!(fate_of(&entry, &ours), committed(7, "file:/t/ours"));
+        let later = without_log(after(&ours, 8, "theirs", "file:/t/later"));
+        assert_eq!(fate_of(&entry, &later), committed(7, "file:/t/ours"));
+    }
+
+    #[test]
+    fn another_run_of_the_same_id_is_the_same_commit() {
+        let base = table(2);
+        let other = after(&base, 9, "ours", "file:/t/other");
+        assert_eq!(fate_of(&ours(&base), &other), committed(9, "file:/t/other"));
+    }
+
+    #[test]
+    fn a_commit_whose_snapshot_was_expired_is_found_in_the_log() {
+        let base = table(2);
+        let mut later = after(&base, 8, "theirs", "file:/t/later");
+        let mut metadata = (*later.metadata).clone();
+        metadata.metadata_log.push((2, "file:///t/ours".to_owned()));
+        later.metadata = Arc::new(metadata);
+        assert_eq!(fate_of(&ours(&base), &later), committed(7, "file:/t/ours"));
+    }
+
+    #[test]
+    fn a_commit_is_open_while_its_base_is_current_or_nothing_proves_more() {
+        let base = table(1);
+        let first = after(&base, 1, "first", "file:/t/first");
+        assert_eq!(fate_of(&ours(&first), &first), Fate::Open);
+        // An older state, as a stale read would give it.
+        assert_eq!(fate_of(&ours(&first), &base), Fate::Open);
+        // Other metadata with the same snapshot: nothing tells what lies between.
+        let mut altered = without_log(first.clone());
+        altered.location = "file:/t/altered".to_owned();
+        assert_eq!(fate_of(&ours(&first), &altered), Fate::Open);
+        let mut other_table = after(&first, 8, "theirs", "file:/t/later");
+        let mut metadata = (*other_table.metadata).clone();
+        metadata.table_uuid = Some(uuid::uuid!("00000000-0000-4000-8000-000000000001"));
+        other_table.metadata = Arc::new(metadata);
+        assert_eq!(fate_of(&ours(&first), &other_table), Fate::Open);
+    }
+
+    #[test]
+    fn a_commit_is_lost_once_the_table_went_on_without_it() {
+        for format_version in [1, 2] {
+            let first = after(&table(format_version), 1, "first", "file:/t/first");
+            let later = after(&first, 8, "theirs", "file:/t/later");
+            assert_eq!(fate_of(&ours(&first), &later), Fate::Lost, "by the log");
+            // By the sequence number, or in v1 by the ancestry.
+            assert_eq!(fate_of(&ours(&first), &without_log(later)), Fate::Lost);
+        }
     }
 }

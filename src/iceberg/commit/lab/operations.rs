@@ -37,12 +37,12 @@ impl Lab {
     /// New rows.
     pub(in crate::iceberg::commit) fn rows(&mut self, p: i32, xs: &[i64]) -> Vec<Row> {
         let number = self.next();
-        let row = |x: &i64| Row {
-            name: format!("r{number}-{x}"),
+        let row = |(n, x): (usize, &i64)| Row {
+            name: format!("r{number}.{n}-{x}"),
             p,
             x: *x,
         };
-        xs.iter().map(row).collect()
+        xs.iter().enumerate().map(row).collect()
     }
 
     /// A data file of one partition.
@@ -115,7 +115,8 @@ impl Lab {
     pub(in crate::iceberg::commit) fn delete_file(&mut self, view: &View, path: &str) -> Planned {
         let mut planned = self.plan(Operation::DeleteFiles, Predicate::True);
         planned.change.removed.push(data_file_name(path));
-        planned.effect.removes = names(view, path);
+        // Whatever the file holds when it goes.
+        planned.effect.removes = view.file(path).rows.iter().map(|row| row.name.clone()).collect();
         planned
     }
 
@@ -246,8 +247,4 @@ fn data_file_name(path: &str) -> RemovedFile {
         path: path.to_owned(),
         content_offset: None,
     }
-}
-
-fn names(view: &View, path: &str) -> BTreeSet<String> {
-    view.file(path).visible().map(|(_, row)| row.name.clone()).collect()
 }

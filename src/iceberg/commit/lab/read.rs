@@ -1,6 +1,7 @@
 //! What is in the table.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::model::{Model, Row};
 use super::store::{Content, Lab};
@@ -66,7 +67,7 @@ impl View {
 }
 
 impl Lab {
-    fn manifests(&self) -> Vec<(ManifestFile, Manifest)> {
+    fn manifests(&self) -> Vec<(ManifestFile, Arc<Manifest>)> {
         let metadata = &self.now.metadata;
         let Some(snapshot) = metadata.current_snapshot().unwrap() else {
             return Vec::new();
@@ -76,7 +77,9 @@ impl Lab {
         };
         let listed = read_manifest_list(&self.files[list], list).unwrap();
         let parse = |listed: ManifestFile| {
-            let manifest = Manifest::parse(&self.files[&listed.location], &listed, metadata).unwrap();
+            let key = (listed.location.clone(), listed.sequence_number, listed.first_row_id);
+            let parse = || Arc::new(Manifest::parse(&self.files[&listed.location], &listed, metadata).unwrap());
+            let manifest = Arc::clone(self.read.borrow_mut().entry(key).or_insert_with(parse));
             (listed, manifest)
         };
         listed.into_iter().map(parse).collect()

@@ -1,6 +1,7 @@
 //! The files and the pointer, and running a commit on them without faults.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -8,6 +9,7 @@ use bytes::Bytes;
 use super::model::Row;
 use crate::iceberg::avro::Codec;
 use crate::iceberg::commit::{Action, Change, Check, Committer, Event, Loaded, Outcome, Random, SwapAnswer, WriteKind};
+use crate::iceberg::manifest::Manifest;
 use crate::iceberg::spec::{
     MetadataBuilder, NestedField, NewTable, PrimitiveType, StructType, TableMetadata, Transform, Type, UnboundPartitionField,
 };
@@ -30,6 +32,8 @@ pub(in crate::iceberg::commit) struct Lab {
     /// Contents by path, of a vector with its offset.
     pub(super) contents: BTreeMap<(String, Option<u64>), Content>,
     pub(super) made: usize,
+    /// Manifests that were read, by location, sequence number and first row id.
+    pub(super) read: RefCell<HashMap<(String, i64, Option<u64>), Arc<Manifest>>>,
     chance: u64,
 }
 
@@ -71,6 +75,7 @@ impl Lab {
             },
             contents: BTreeMap::new(),
             made: 0,
+            read: RefCell::default(),
             chance: 1,
         }
     }

@@ -132,7 +132,7 @@ impl History {
             tasks: Vec::new(),
             facts: Facts::default(),
             known: BTreeMap::new(),
-            left: 2 + chance.below(5),
+            left: 2 + chance.below(3),
             files: 0,
             skipped,
             chance,
@@ -201,18 +201,12 @@ impl History {
         });
     }
 
-    #[cfg(feature = "testing")]
     fn committer(&mut self, change: Change) -> Committer {
         let committer = Committer::with_codec(change, Codec::Null, self.chance.source());
         match self.skipped {
             Some(check) => committer.without(check),
             None => committer,
         }
-    }
-
-    #[cfg(not(feature = "testing"))]
-    fn committer(&mut self, change: Change) -> Committer {
-        Committer::with_codec(change, Codec::Null, self.chance.source())
     }
 
     fn advance(&mut self, at: usize) {

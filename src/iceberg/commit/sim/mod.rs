@@ -80,7 +80,6 @@ fn no_commit_is_lost_doubled_or_undecided_whatever_fails() {
     }
 }
 
-#[cfg(feature = "testing")]
 #[test]
 fn what_guards_the_outcome_is_missed_by_some_history() {
     for check in [Check::CommitId, Check::Unknown, Check::Journal] {

@@ -1,6 +1,9 @@
 //! The Avro schemas of manifests and manifest lists: names, types and field ids of the
 //! specification. Record names are those that old readers insist on (`r2`, `k117_v118`).
 
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
 use serde_json::{Value, json};
 
 use super::partition::PartitionColumn;
@@ -27,8 +30,36 @@ fn list(id: i32, name: &str, element_id: i32, items: &str) -> Value {
     optional(id, name, &json!({"type": "array", "items": items, "element-id": element_id}))
 }
 
-/// The schema of a manifest's entries. Columns stand in the order in which `entry` writes them.
-pub(super) fn manifest_entry(version: u8, partition: &[PartitionColumn]) -> Value {
+/// The schemas of manifests of unpartitioned specs, and of manifest lists, by version.
+static UNPARTITIONED: [LazyLock<String>; 3] = [
+    LazyLock::new(|| entry(1, &[]).to_string()),
+    LazyLock::new(|| entry(2, &[]).to_string()),
+    LazyLock::new(|| entry(3, &[]).to_string()),
+];
+static LISTS: [LazyLock<String>; 3] = [
+    LazyLock::new(|| listed(1).to_string()),
+    LazyLock::new(|| listed(2).to_string()),
+    LazyLock::new(|| listed(3).to_string()),
+];
+
+fn of(schemas: &'static [LazyLock<String>; 3], version: u8) -> Option<Cow<'static, str>> {
+    let schema = schemas.get(usize::from(version).checked_sub(1)?)?;
+    Some(Cow::Borrowed(schema.as_str()))
+}
+
+/// The schema of a manifest's entries.
+pub(super) fn manifest_entry(version: u8, partition: &[PartitionColumn]) -> Cow<'static, str> {
+    let known = of(&UNPARTITIONED, version).filter(|_| partition.is_empty());
+    known.unwrap_or_else(|| entry(version, partition).to_string().into())
+}
+
+/// The schema of a manifest list.
+pub(super) fn manifest_file(version: u8) -> Cow<'static, str> {
+    of(&LISTS, version).unwrap_or_else(|| listed(version).to_string().into())
+}
+
+/// Columns stand in the order in which `entry` writes them.
+fn entry(version: u8, partition: &[PartitionColumn]) -> Value {
     let (int, long, text, bytes) = (json!("int"), json!("long"), json!("string"), json!("bytes"));
     let mut file = Vec::new();
     if version > 1 {
@@ -84,8 +115,8 @@ pub(super) fn manifest_entry(version: u8, partition: &[PartitionColumn]) -> Valu
     json!({"type": "record", "name": "manifest_entry", "fields": entry})
 }
 
-/// The schema of a manifest list. Columns stand in the order in which `list` writes them.
-pub(super) fn manifest_file(version: u8) -> Value {
+/// Columns stand in the order in which `list` writes them.
+fn listed(version: u8) -> Value {
     let (int, long, bytes) = (json!("int"), json!("long"), json!("bytes"));
     let mut fields = vec![
         required(500, "manifest_path", &json!("string")),

@@ -83,7 +83,7 @@ impl ManifestListWriter {
             sequence_number,
             first_row_id,
             next_row_id,
-            file: ContainerWriter::new(&avro_schema::manifest_file(version), &header, layout.codec, layout.sync),
+            file: ContainerWriter::with_schema_text(&avro_schema::manifest_file(version), &header, layout.codec, layout.sync),
             manifests: Vec::new(),
             locations: HashSet::new(),
         })

@@ -63,7 +63,7 @@ impl ManifestWriter {
                 ManifestContent::Deletes => ("content", "deletes"),
             });
         }
-        let file = ContainerWriter::new(&avro_schema::manifest_entry(version, &columns), &header, layout.codec, layout.sync);
+        let file = ContainerWriter::with_schema_text(&avro_schema::manifest_entry(version, &columns), &header, layout.codec, layout.sync);
         Ok(Self {
             version,
             content,
