@@ -40,6 +40,13 @@ pub(super) fn columns(schema: &Schema, names: &FileNames) -> Result<Vec<Arc<Colu
         .collect()
 }
 
+/// The columns of a schema as batches have them that are read or written.
+///
+/// Errors: `Unsupported` for a column whose type has no arrow type here, naming it.
+pub fn arrow_columns(schema: &Schema) -> Result<Vec<Arc<Column>>> {
+    columns(schema, &FileNames::new())
+}
+
 /// The top-level column that leads to field `id`, cut down to the path to it: what an equality
 /// delete needs of a row.
 ///

@@ -11,6 +11,7 @@ mod literal_array;
 mod loader;
 pub mod manifest;
 mod metadata_tables;
+mod partition_path;
 mod partition_type;
 mod plan;
 pub mod prune;
@@ -20,7 +21,9 @@ mod summary;
 mod table;
 mod time_travel;
 
+pub use arrow_schema::arrow_columns;
 pub use loader::TableLoader;
+pub use partition_path::partition_path;
 pub use partition_type::partition_type;
 pub use summary::{PARTITION_LIMIT_PROPERTY, SummaryBuilder};
 pub use table::{IcebergSnapshot, IcebergTable};

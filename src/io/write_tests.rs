@@ -139,7 +139,7 @@ async fn a_stream_becomes_a_file_as_a_whole() {
         let part = vec![u8::try_from(i).unwrap(); len];
         expected.extend_from_slice(&part);
         writer.write(part.into()).await.unwrap();
-        assert!(writer.buffer_len() <= 1 << 20);
+        assert!(writer.buffered() <= 1 << 20);
         assert!(io.size(place, FileKind::Data).await.is_err(), "not there before the end");
     }
     assert!(io.list_files(&format!("{}/data/p=1", root.display())).await.unwrap().is_empty());

@@ -73,8 +73,8 @@ impl FileWriter {
         self.written
     }
 
-    #[cfg(test)]
-    pub(super) fn buffer_len(&self) -> usize {
+    /// Bytes of them that are held in memory.
+    pub fn buffered(&self) -> usize {
         self.buffer.len()
     }
 

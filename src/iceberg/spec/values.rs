@@ -1,6 +1,8 @@
 //! Single values and their two serial forms (spec appendix D): binary for bounds, JSON
 //! for defaults. The forms stand in `value_bytes` and `value_json`.
 
+use std::cmp::Ordering;
+
 /// One non-null primitive value. The variant follows the storage, not the logical type:
 /// the type that belongs to it comes from the schema.
 #[derive(Debug, Clone)]
@@ -20,6 +22,25 @@ pub enum Literal {
     Binary(Vec<u8>),
     /// Default of a struct (v3): only the empty struct `{}` is legal; nested defaults stand on the fields.
     EmptyStruct,
+}
+
+impl Literal {
+    /// The order of values of one type, NaN aside: -0.0 stands before 0.0, text and bytes are compared byte
+    /// by byte. Values of different types count as equal.
+    pub fn order(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Boolean(a), Self::Boolean(b)) => a.cmp(b),
+            (Self::Int(a), Self::Int(b)) => a.cmp(b),
+            (Self::Long(a), Self::Long(b)) => a.cmp(b),
+            (Self::Float(a), Self::Float(b)) => a.total_cmp(b),
+            (Self::Double(a), Self::Double(b)) => a.total_cmp(b),
+            (Self::Decimal(a), Self::Decimal(b)) => a.cmp(b),
+            (Self::String(a), Self::String(b)) => a.as_bytes().cmp(b.as_bytes()),
+            (Self::Uuid(a), Self::Uuid(b)) => a.cmp(b),
+            (Self::Binary(a), Self::Binary(b)) => a.cmp(b),
+            _ => Ordering::Equal,
+        }
+    }
 }
 
 /// Bit equality: NaN equals itself, -0.0 differs from 0.0 (as partition values and keys compare in Iceberg Java).

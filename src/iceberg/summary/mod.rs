@@ -5,16 +5,15 @@
 //! become negative, it is left out: no number is better than a wrong one.
 
 mod counts;
-mod partition_path;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
 
 use counts::Counts;
-use partition_path::partition_path;
 
 use super::manifest::DataFile;
+use super::partition_path::partition_path;
 use super::spec::{Snapshot, TableMetadata};
 use crate::error::{Error, Result};
 
@@ -74,7 +73,10 @@ impl<'a> SummaryBuilder<'a> {
     }
 
     fn partition(&mut self, file: &DataFile) -> Result<&mut Counts> {
-        let path = partition_path(file, self.metadata)?;
+        let spec = self.metadata.spec_by_id(file.spec_id);
+        let spec =
+            spec.ok_or_else(|| Error::invalid(format!("the table has no partition spec {}", file.spec_id)).with("file", &file.file_path))?;
+        let path = partition_path(spec, self.metadata.current_schema()?, &file.partition);
         Ok(self.partitions.entry(path).or_default())
     }
 

@@ -81,10 +81,10 @@ impl Seen {
             let [least, greatest] = self.signed.unwrap_or([halves; 2]);
             self.signed = Some([least.min(halves), greatest.max(halves)]);
         }
-        if self.lower.as_ref().is_none_or(|lower| order(value, lower) == Ordering::Less) {
+        if self.lower.as_ref().is_none_or(|lower| value.order(lower) == Ordering::Less) {
             self.lower = Some(value.clone());
         }
-        if self.upper.as_ref().is_none_or(|upper| order(value, upper) == Ordering::Greater) {
+        if self.upper.as_ref().is_none_or(|upper| value.order(upper) == Ordering::Greater) {
             self.upper = Some(value.clone());
         }
     }
@@ -95,24 +95,6 @@ fn signed_halves(value: &Literal) -> Option<(i64, i64)> {
     let Literal::Uuid(bytes) = value else { return None };
     let all = i128::from_be_bytes(*bytes);
     Some(((all >> 64) as i64, all as i64))
-}
-
-/// The order of values of one type, NaN aside; -0.0 stands before 0.0, text and bytes are
-/// compared byte by byte.
-fn order(a: &Literal, b: &Literal) -> Ordering {
-    match (a, b) {
-        (Literal::Boolean(a), Literal::Boolean(b)) => a.cmp(b),
-        (Literal::Int(a), Literal::Int(b)) => a.cmp(b),
-        (Literal::Long(a), Literal::Long(b)) => a.cmp(b),
-        (Literal::Float(a), Literal::Float(b)) => a.total_cmp(b),
-        (Literal::Double(a), Literal::Double(b)) => a.total_cmp(b),
-        (Literal::Decimal(a), Literal::Decimal(b)) => a.cmp(b),
-        (Literal::String(a), Literal::String(b)) => a.as_bytes().cmp(b.as_bytes()),
-        (Literal::Uuid(a), Literal::Uuid(b)) => a.cmp(b),
-        (Literal::Binary(a), Literal::Binary(b)) => a.cmp(b),
-        // Values of a field are all of its type, which was checked.
-        _ => Ordering::Equal,
-    }
 }
 
 #[cfg(test)]

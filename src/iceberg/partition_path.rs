@@ -1,23 +1,17 @@
-//! The name of a file's partition, `a=1/b_bucket=3`, as summaries and folders of data files have it.
+//! The name of a partition, `a=1/b_bucket=3`, as summaries and folders of data files have it.
 
-use crate::error::{Error, Result};
-use crate::iceberg::human::human;
-use crate::iceberg::manifest::DataFile;
-use crate::iceberg::spec::{PrimitiveType, TableMetadata};
+use super::human::human;
+use super::spec::{Literal, PartitionSpec, PrimitiveType, Schema};
 
-/// The path; empty for a file of a spec without fields.
-pub(super) fn partition_path(file: &DataFile, metadata: &TableMetadata) -> Result<String> {
-    let spec = metadata
-        .spec_by_id(file.spec_id)
-        .ok_or_else(|| Error::invalid(format!("the table has no partition spec {}", file.spec_id)).with("file", &file.file_path))?;
-    let schema = metadata.current_schema()?;
-    let parts = spec.fields.iter().zip(file.partition.iter()).map(|(field, value)| {
+/// The path of these values of a spec; empty for a spec without fields. `schema` gives the types of the sources.
+pub fn partition_path(spec: &PartitionSpec, schema: &Schema, values: &[Option<Literal>]) -> String {
+    let parts = spec.fields.iter().zip(values).map(|(field, value)| {
         let source = schema.field_by_id(field.source_id).map(|source| &source.field_type);
         let primitive = source.and_then(|source| field.transform.result_type(source));
         let text = human(&field.transform, &primitive.unwrap_or(PrimitiveType::Unknown), value.as_ref());
         format!("{}={}", escaped(&field.name), escaped(&text))
     });
-    Ok(parts.collect::<Vec<_>>().join("/"))
+    parts.collect::<Vec<_>>().join("/")
 }
 
 /// Text as HTML forms encode it.
