@@ -21,3 +21,4 @@ pub mod server;
 pub mod sql;
 pub mod table;
 pub mod telemetry;
+pub mod write;

@@ -139,14 +139,14 @@ fn every_table_can_be_upgraded_and_committed_to() {
 }
 
 /// A table with its manifest lists and manifests by file name.
-struct Files {
+pub(crate) struct Files {
     name: String,
-    metadata: TableMetadata,
+    pub(crate) metadata: TableMetadata,
     by_name: HashMap<String, PathBuf>,
 }
 
 impl Files {
-    fn of(case: &cases::Case) -> Option<Self> {
+    pub(crate) fn of(case: &cases::Case) -> Option<Self> {
         let path = case.metadata_file()?;
         let name = path.display().to_string();
         let metadata = TableMetadata::from_bytes(&std::fs::read(&path).unwrap(), &name).unwrap();
@@ -168,14 +168,14 @@ impl Files {
     }
 
     /// The manifests of a snapshot.
-    fn list(&self, snapshot: &Snapshot) -> Option<Vec<ManifestFile>> {
+    pub(crate) fn list(&self, snapshot: &Snapshot) -> Option<Vec<ManifestFile>> {
         match &snapshot.manifests {
             SnapshotManifests::List(list) => Some(read_manifest_list_in_full(&self.read(list)?, list).unwrap()),
             SnapshotManifests::Inline(files) => Some(files.iter().map(ManifestFile::bare).collect()),
         }
     }
 
-    fn manifest(&self, listed: &ManifestFile) -> Option<(Vec<u8>, Manifest)> {
+    pub(crate) fn manifest(&self, listed: &ManifestFile) -> Option<(Vec<u8>, Manifest)> {
         let bytes = self.read(&listed.location)?;
         let manifest = Manifest::parse_in_full(&bytes, listed, &self.metadata).unwrap_or_else(|e| panic!("{}: {e}", self.name));
         Some((bytes, manifest))

@@ -35,3 +35,4 @@ mod sql_run;
 mod sql_support;
 mod sql_tables;
 mod time_travel;
+mod write;

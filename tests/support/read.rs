@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use futures::TryStreamExt;
 use sandur::cache::Caches;
 use sandur::catalog::Catalogs;
@@ -101,6 +102,12 @@ impl Reader {
         process().runtime.block_on(run(&self.engine, sql, None))
     }
 
+    /// The batches of a query.
+    pub fn batches(&self, sql: &str) -> Result<Vec<RecordBatch>> {
+        let (_, batches) = process().runtime.block_on(run_batches(&self.engine, sql, None))?;
+        Ok(batches)
+    }
+
     /// The rows of a query with bound values.
     pub fn bound(&self, sql: &str, values: &RecordBatch) -> Result<Rows> {
         process().runtime.block_on(run(&self.engine, sql, Some(values)))
@@ -158,7 +165,18 @@ impl Process {
     }
 }
 
+/// Runs something on the process's runtime.
+pub fn block_on<T>(work: impl Future<Output = T>) -> T {
+    process().runtime.block_on(work)
+}
+
 async fn run(engine: &Engine, sql: &str, values: Option<&RecordBatch>) -> Result<Rows> {
+    let (schema, batches) = run_batches(engine, sql, values).await?;
+    let names = schema.fields().iter().map(|f| f.name().clone()).collect();
+    Ok(Rows::from_batches(names, &batches))
+}
+
+async fn run_batches(engine: &Engine, sql: &str, values: Option<&RecordBatch>) -> Result<(SchemaRef, Vec<RecordBatch>)> {
     let defaults = Defaults {
         catalog: Some("test".to_owned()),
         schema: Some("default".to_owned()),
@@ -169,6 +187,5 @@ async fn run(engine: &Engine, sql: &str, values: Option<&RecordBatch>) -> Result
     let schema = stream.schema();
     assert_eq!(schema, planned.schema, "the stream has the schema that was planned");
     let batches = stream.try_collect::<Vec<_>>().await.map_err(from_datafusion)?;
-    let names = schema.fields().iter().map(|f| f.name().clone()).collect();
-    Ok(Rows::from_batches(names, &batches))
+    Ok((schema, batches))
 }

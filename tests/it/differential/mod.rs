@@ -2,9 +2,9 @@
 //! those of the plain model. Each kind skips something often, and one that judges wrongly by one
 //! is noticed.
 
-mod dice;
-mod predicates;
-mod tables;
+pub(crate) mod dice;
+pub(crate) mod predicates;
+pub(crate) mod tables;
 pub(crate) mod transforms;
 mod values;
 

@@ -1,0 +1,27 @@
+//! Data files: record batches in, files that a commit can add out.
+//!
+//! Invariants: a file is whole, durable and described (partition, counts, bounds) before it is handed out; a
+//! row is in exactly one file, in the partition that its values say; memory is bounded by [`WriterLimits`]
+//! however many rows and partitions there are; a writer that is aborted or dropped takes its files with it.
+
+mod bounds;
+mod created;
+mod data_writer;
+mod file_schema;
+mod locations;
+mod metrics;
+mod metrics_mode;
+mod parquet_file;
+mod partition;
+mod partition_key;
+mod properties;
+mod setup;
+mod sort;
+mod source;
+mod stored;
+#[cfg(test)]
+mod tests;
+mod values;
+
+pub use data_writer::DataWriter;
+pub use setup::WriterLimits;
