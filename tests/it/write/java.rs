@@ -91,6 +91,16 @@ fn differences(ours: &DataFile, theirs: &DataFile, with_folder: bool) -> Vec<Str
     wrong
 }
 
+/// Rows that a rewrite carried over bring their row ids, in columns of reserved ids; new rows have none.
+fn without_lineage(file: &mut DataFile) {
+    let is_reserved = |id: &i32| *id > i32::MAX - 200;
+    for counts in [&mut file.column_sizes, &mut file.value_counts, &mut file.null_value_counts] {
+        counts.retain(|id, _| !is_reserved(id));
+    }
+    file.lower_bounds.retain(|id, _| !is_reserved(id));
+    file.upper_bounds.retain(|id, _| !is_reserved(id));
+}
+
 /// The table as it was when the file was written, in a folder of its own.
 fn as_written(files: &Files, theirs: &DataFile, schema_id: Option<i32>, location: &Path) -> TableMetadata {
     let mut metadata = files.metadata.clone();
@@ -147,6 +157,7 @@ fn files_are_described_as_by_iceberg_java() {
                         continue;
                     };
                     compared += 1;
+                    without_lineage(&mut theirs);
                     // Bounds of shapes are points, which are not worked out here.
                     let is_shape = |id: &i32| {
                         let of = schema.field_by_id(*id).and_then(|field| field.field_type.as_primitive());
@@ -164,4 +175,5 @@ fn files_are_described_as_by_iceberg_java() {
     wrong.sort();
     wrong.dedup();
     assert!(wrong.is_empty(), "{} differences:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(compared >= 100, "{compared} files");
 }

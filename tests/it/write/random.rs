@@ -18,15 +18,15 @@ use crate::differential::transforms::Transform;
 use crate::support::canonical::sorted_lines;
 use crate::support::read::{Reader, Target, block_on};
 
-const TABLES: u64 = 120;
-const PREDICATES: usize = 30;
+const TABLES: u64 = 24;
+const PREDICATES: usize = 15;
 
 /// Small parts, so that there is something to skip, and any kind of metrics.
 fn properties(dice: &mut Dice, column: &str) -> BTreeMap<String, String> {
     let metrics = *dice.pick(&["full", "truncate(16)", "truncate(1)", "truncate(2)", "counts", "none"]);
     let pairs = [
         ("write.parquet.row-group-size-bytes", "4096"),
-        ("write.target-file-size-bytes", *dice.pick(&["5000", "20000", "1000000"])),
+        ("write.target-file-size-bytes", *dice.pick(&["8000", "1000000"])),
         ("write.parquet.page-row-limit", *dice.pick(&["5", "20000"])),
         ("write.parquet.dict-size-bytes", *dice.pick(&["1", "100", "100000"])),
         ("write.parquet.page-version", *dice.pick(&["v1", "v2"])),
