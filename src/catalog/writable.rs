@@ -93,6 +93,11 @@ pub trait WritableCatalog: Send + Sync + Debug {
     /// Errors: `NotFound` for the schema.
     async fn new_location(&self, ident: &TableIdent) -> Result<String>;
 
+    /// Whether a new table of this name may lie at a location, before anything is written there.
+    ///
+    /// Errors: `PermissionDenied` outside of the catalog's folders.
+    async fn check_location(&self, ident: &TableIdent, location: &str) -> Result<()>;
+
     /// What the catalog says about a table now; `None` when there is no such table.
     async fn pointer(&self, ident: &TableIdent) -> Result<Option<Pointer>>;
 

@@ -40,7 +40,7 @@ fn of_rust(text: &str) -> BTreeSet<String> {
         } else if line.starts_with("pub enum ") {
             inside = if attribute.contains("Enumeration") { "enum" } else { "oneof" };
             attribute.clear();
-        } else if line.starts_with("#[") {
+        } else if line.starts_with("#[prost(") || line.starts_with("#[derive(") {
             attribute = line.to_owned();
         } else if inside == "enum" && line.contains(" = ") {
             let (name, number) = line.trim_end_matches(',').split_once(" = ").unwrap();

@@ -190,7 +190,6 @@ async fn what_does_not_fit_is_refused_and_leaves_nothing() {
         ("CREATE TABLE nope.x (a INT)", "CREATE SCHEMA"),
         ("CREATE VIEW s.v AS SELECT 1", "CREATE takes TABLE"),
         ("CREATE EXTERNAL TABLE e (a INT) STORED AS CSV LOCATION '/etc/passwd'", "EXTERNAL"),
-        ("CREATE TABLE s.x (a INT) LOCATION '/etc/x'", "/etc/x"),
     ] {
         let (_, message) = w.refused(sql).await;
         assert!(message.contains(part), "{sql}: {message}");
@@ -199,6 +198,25 @@ async fn what_does_not_fit_is_refused_and_leaves_nothing() {
     assert_eq!(w.rows("SELECT count(*) FROM s.t.snapshots").await[1], "0");
     let left = walk(&w.folder.path().join("ice"));
     assert!(!left.iter().any(|file| file.ends_with(".parquet")), "{left:?}");
+}
+
+#[tokio::test]
+async fn a_location_is_the_catalogs_own_and_empty() {
+    let w = Warehouse::new().await;
+    w.run("CREATE SCHEMA s").await;
+    let outside = tempfile::tempdir().unwrap();
+    let place = outside.path().join("t");
+    let (kind, _) = w.refused(&format!("CREATE TABLE s.x (a INT) LOCATION '{}'", place.display())).await;
+    assert_eq!(kind, ErrorKind::PermissionDenied);
+    assert!(!place.exists());
+    let inside = w.folder.path().join("ice/elsewhere");
+    w.run(&format!("CREATE TABLE s.t (a INT) LOCATION '{}'", inside.display())).await;
+    w.run("INSERT INTO s.t VALUES (1)").await;
+    assert!(walk(&inside).iter().any(|file| file.ends_with(".parquet")));
+    let (kind, _) = w.refused(&format!("CREATE TABLE s.u AS SELECT 1 AS a LOCATION '{}'", inside.display())).await;
+    assert_eq!(kind, ErrorKind::InvalidInput);
+    let (kind, _) = w.refused(&format!("CREATE TABLE s.u LOCATION '{}' AS SELECT 1 AS a", inside.display())).await;
+    assert_eq!(kind, ErrorKind::AlreadyExists);
 }
 
 #[tokio::test]

@@ -226,6 +226,11 @@ impl WritableCatalog for SqlCatalog {
         place.await.map_err(|e| Error::internal("a blocking task failed").with_source(e))
     }
 
+    async fn check_location(&self, ident: &TableIdent, location: &str) -> Result<()> {
+        let metadata = format!("{}/metadata/00000.metadata.json", location.trim_end_matches('/'));
+        self.confined(ident, &metadata).await.map(|_| ())
+    }
+
     async fn pointer(&self, ident: &TableIdent) -> Result<Option<Pointer>> {
         self.pointer_of(ident).await
     }

@@ -46,12 +46,18 @@ impl Commits {
             return Err(exists(ident));
         }
         let metadata = MetadataBuilder::new_table(new, now_ms())?.build()?;
+        catalog.check_location(ident, &metadata.location).await?;
         let io = TableIo::new(Arc::clone(&self.storage), PathMap::default(), [metadata.location.clone()])?;
         let io = io.for_table(&metadata.table_uuid.map(|uuid| uuid.to_string()).unwrap_or_default());
         let compression = MetadataCompression::of(&metadata)?;
         let id = uuid::Uuid::new_v4();
         let name = format!("{}/metadata/00000-{id}{}", metadata.location, compression.file_ending());
         let location = io.resolve(&name)?;
+        let folder = location.rsplit_once('/').map_or("", |(folder, _)| folder);
+        if !io.list_files(folder).await?.is_empty() {
+            let message = "a table lies there already: name another location, or register that table";
+            return Err(Error::new(ErrorKind::AlreadyExists, message).with("location", &metadata.location));
+        }
         let bytes = metadata.to_file_bytes(compression)?;
         match io.create(&location, FileKind::Metadata, bytes.into()).await? {
             Created::Ours => {}

@@ -211,6 +211,8 @@ mod tests {
             commit_id: commit_id.to_owned(),
             run: run.to_owned(),
             table_uuid: None,
+            branch: "main".to_owned(),
+            parent_snapshot_id: None,
             snapshot_id: 7,
             sequence_number: 1,
             attempt: 1,
