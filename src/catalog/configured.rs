@@ -10,8 +10,11 @@ use crate::config::{CatalogConfig, Config};
 use crate::error::{Error, Result, ResultExt};
 use crate::io::Storage;
 
+/// The catalog that is the default where it is there.
+const PREFERRED: &str = "iceberg";
+
 impl Catalogs {
-    /// The configured catalogs in order of name; nothing is loaded.
+    /// The configured catalogs in order of name, but [`PREFERRED`] first; nothing is loaded.
     ///
     /// Errors: `InvalidInput` for a bad name or location.
     pub async fn from_config(config: &Config, storage: &Arc<Storage>, loader: Arc<dyn LoadTable>) -> Result<Self> {
@@ -28,6 +31,8 @@ impl Catalogs {
             };
             list.push(built.context("catalog", || name.clone())?);
         }
+        // What names without a catalog mean should hold tables.
+        list.sort_by_key(|catalog| catalog.name() != PREFERRED);
         Ok(Self::new(list))
     }
 }
