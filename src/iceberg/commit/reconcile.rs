@@ -78,13 +78,17 @@ pub fn fate_of(entry: &JournalEntry, now: &Loaded) -> Fate {
     }
 }
 
-/// Whether the branch leads back to the snapshot that the commit would follow, and does not go through
-/// the commit's own: had it been applied, all that came later would follow it.
+/// Whether the branch has moved on from the snapshot that the commit would follow, and not through the
+/// commit's own: had it been applied, all that came later would follow it.
 fn went_past(entry: &JournalEntry, metadata: &TableMetadata) -> bool {
     let Some(branch) = metadata.refs.get(&entry.branch) else {
         return false;
     };
     let mut next = Some(branch.snapshot_id);
+    // A state from before the base has this snapshot, too.
+    if next == entry.parent_snapshot_id {
+        return false;
+    }
     for _ in 0..=metadata.snapshots.len() {
         if next == entry.parent_snapshot_id {
             return true;
