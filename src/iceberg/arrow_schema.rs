@@ -191,7 +191,11 @@ pub(super) fn primitive_type(primitive: &PrimitiveType) -> Result<DataType> {
         PrimitiveType::Uuid => DataType::FixedSizeBinary(16),
         PrimitiveType::Fixed(length) => {
             let bounded = i32::try_from(*length).ok().filter(|_| *length <= MAX_FIXED);
-            let wide = || Error::unsupported(format!("fixed[{length}]: a column has at most {MAX_FIXED} bytes in each row, nulls included"));
+            let wide = || {
+                Error::unsupported(format!(
+                    "fixed[{length}]: a column has at most {MAX_FIXED} bytes in each row, nulls included"
+                ))
+            };
             DataType::FixedSizeBinary(bounded.ok_or_else(wide)?)
         }
         PrimitiveType::Binary | PrimitiveType::Geometry { .. } | PrimitiveType::Geography { .. } => DataType::Binary,
@@ -208,7 +212,10 @@ mod tests {
 
     #[test]
     fn a_declared_length_is_bounded() {
-        assert_eq!(primitive_type(&PrimitiveType::Fixed(16_384)).unwrap(), DataType::FixedSizeBinary(16_384));
+        assert_eq!(
+            primitive_type(&PrimitiveType::Fixed(16_384)).unwrap(),
+            DataType::FixedSizeBinary(16_384)
+        );
         for length in [16_385, 2_000_000_000, u32::MAX] {
             let error = primitive_type(&PrimitiveType::Fixed(length)).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");

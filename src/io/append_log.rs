@@ -76,7 +76,9 @@ impl AppendLog {
 }
 
 fn failed(error: std::io::Error, path: &Path) -> Error {
-    Error::unavailable("the log cannot be read or written").with("file", path.display()).with_source(error)
+    Error::unavailable("the log cannot be read or written")
+        .with("file", path.display())
+        .with_source(error)
 }
 
 fn open(path: &Path) -> std::io::Result<(File, Vec<u8>)> {

@@ -60,7 +60,10 @@ impl Statements {
             commit_id: None,
         };
         let schema = schema_message(&wire_schema(&planned.schema, None))?;
-        let done = self.engine.change(&planned.statement.sql, &planned.statement.defaults, with).await?;
+        let done = self
+            .engine
+            .change(&planned.statement.sql, &planned.statement.defaults, with)
+            .await?;
         let total_records = count(&done)?;
         Ok(FlightInfo {
             endpoint: Vec::new(),
@@ -140,7 +143,9 @@ fn count(done: &Done) -> Result<i64> {
 }
 
 fn update_result(done: &Done) -> Result<Bytes> {
-    let result = DoPutUpdateResult { record_count: count(done)? };
+    let result = DoPutUpdateResult {
+        record_count: count(done)?,
+    };
     Ok(result.encode_to_vec().into())
 }
 

@@ -9,9 +9,9 @@ use futures::stream::BoxStream;
 
 use tokio::sync::Semaphore;
 
+use super::change::{self, Changes, Done, With, Writing};
 use super::params::Values;
 use super::pool::Pool;
-use super::change::{self, Changes, Done, With, Writing};
 use super::prepare::{Planner, Prepared};
 use super::providers::TableProviders;
 use super::{memory, run, session};
@@ -178,8 +178,13 @@ impl Engine {
     /// Errors: `InvalidInput` for a statement that changes nothing; as [`Self::plan`]; `CommitConflict`: not made;
     /// `CommitStateUnknown`: it may have been made.
     pub async fn change(&self, sql: &str, defaults: &Defaults, with: With<'_>) -> Result<Done> {
-        let change = change::read(sql)?;
-        let change = change.ok_or_else(|| Error::invalid("the statement is a query and was sent as an update; run it as a query"))?;
+        let Some(change) = change::read(sql)? else {
+            // What is no query either says so itself.
+            self.planner.prepare(sql, defaults, None).await?;
+            return Err(Error::invalid(
+                "the statement is a query and was sent as an update; run it as a query",
+            ));
+        };
         self.changes.run(sql, &change, defaults, with).await
     }
 

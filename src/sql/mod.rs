@@ -37,8 +37,8 @@ mod shown;
 mod source;
 mod spelling;
 mod standard;
-mod unique_names;
 mod types;
+mod unique_names;
 mod variant_get;
 mod versions;
 

@@ -37,8 +37,17 @@ fn counted(join: Join) -> DfResult<LogicalPlan> {
     let columns: Vec<Expr> = join.left.schema().iter().map(|field| Expr::Column(Column::from(field))).collect();
     let mut keys: (Vec<Column>, Vec<Column>) = (Vec::new(), Vec::new());
     for (left, right) in &join.on {
-        keys.0.push(left.get_as_join_column().cloned().unwrap_or_else(|| Column::from_name(left.schema_name().to_string())));
-        keys.1.push(right.get_as_join_column().cloned().unwrap_or_else(|| Column::from_name(right.schema_name().to_string())));
+        keys.0.push(
+            left.get_as_join_column()
+                .cloned()
+                .unwrap_or_else(|| Column::from_name(left.schema_name().to_string())),
+        );
+        keys.1.push(
+            right
+                .get_as_join_column()
+                .cloned()
+                .unwrap_or_else(|| Column::from_name(right.schema_name().to_string())),
+        );
     }
     keys.0.push(Column::from_name(LEFT));
     keys.1.push(Column::from_name(RIGHT));

@@ -12,6 +12,7 @@ use datafusion::sql::planner::{ParserOptions, SqlToRel};
 use datafusion::sql::sqlparser::ast::Statement as Ast;
 use datafusion::sql::sqlparser::tokenizer::TokenWithSpan;
 
+use super::change::Target;
 use super::engine::{Defaults, Pin, Statement};
 use super::errors::from_datafusion;
 use super::gate::{Request, Show, admit, name_parts, to_engine};
@@ -25,7 +26,6 @@ use super::params::{self, Declared};
 use super::pool::Pool;
 use super::providers::TableProviders;
 use super::relations::{Mention, Relations, relations};
-use super::change::Target;
 use super::resolve::{Resolved, Resolver, Target as Named, Wish};
 use super::shape::reshape;
 use super::show;
@@ -173,7 +173,8 @@ impl Planner {
         };
         let planner = self.clone();
         let pool = Arc::clone(&self.pool);
-        pool.plan(move || planner.finish(statement, reading, &resolved, described, target.as_ref())).await
+        pool.plan(move || planner.finish(statement, reading, &resolved, described, target.as_ref()))
+            .await
     }
 
     fn finish(

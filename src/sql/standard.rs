@@ -37,7 +37,9 @@ pub(super) fn usual_escape(expr: &mut Expr) {
         return;
     };
     let mut chars = escape.chars();
-    let (Some(escape), None) = (chars.next(), chars.next()) else { return };
+    let (Some(escape), None) = (chars.next(), chars.next()) else {
+        return;
+    };
     let Expr::Value(ValueWithSpan {
         value: Value::SingleQuotedString(text),
         ..
@@ -55,7 +57,11 @@ pub(super) fn usual_escape(expr: &mut Expr) {
         let literal = if c == escape {
             // A pattern that ends in its escape character means nothing.
             let Some(next) = rest.next() else { return };
-            matches!(next, '%' | '_' | ESCAPE).then_some(ESCAPE).into_iter().chain([next]).collect::<String>()
+            matches!(next, '%' | '_' | ESCAPE)
+                .then_some(ESCAPE)
+                .into_iter()
+                .chain([next])
+                .collect::<String>()
         } else if c == ESCAPE {
             [ESCAPE, ESCAPE].iter().collect()
         } else {

@@ -28,7 +28,9 @@ impl VisitorMut for Namer {
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
         let mut seen: Vec<String> = Vec::new();
         for item in &mut select.projection {
-            let SelectItem::UnnamedExpr(expr @ (Expr::Cast { .. } | Expr::Subquery(_) | Expr::Nested(_))) = item else { continue };
+            let SelectItem::UnnamedExpr(expr @ (Expr::Cast { .. } | Expr::Subquery(_) | Expr::Nested(_))) = item else {
+                continue;
+            };
             let text = expr.to_string();
             // The same one twice is for the user to name.
             if seen.contains(&text) {

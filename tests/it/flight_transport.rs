@@ -166,6 +166,7 @@ async fn what_is_not_built_says_so() {
         "SetSessionOptions",
         "GetSessionOptions",
         "CloseSession",
+        "CommitStatus",
     ];
     assert_eq!(names, expected);
 }

@@ -18,9 +18,23 @@ fn of_proto(text: &str) -> BTreeSet<String> {
             [.., name, "=", number] if !open.is_empty() => {
                 let message = open.iter().rev().find(|(kind, _)| kind == "message").map(|(_, name)| name.as_str());
                 let inside = open.last().map(|(kind, _)| kind.as_str()).unwrap();
-                let label = words.first().filter(|w| ["optional", "repeated"].contains(*w)).copied().unwrap_or(inside);
-                let of = words[words.len().saturating_sub(4)..].first().filter(|_| words.len() > 3).copied().unwrap_or("value");
-                fields.insert(format!("{}.{} = {number}: {} {}", message.unwrap(), plain(name), label_of(label), kind_of(of)));
+                let label = words
+                    .first()
+                    .filter(|w| ["optional", "repeated"].contains(*w))
+                    .copied()
+                    .unwrap_or(inside);
+                let of = words[words.len().saturating_sub(4)..]
+                    .first()
+                    .filter(|_| words.len() > 3)
+                    .copied()
+                    .unwrap_or("value");
+                fields.insert(format!(
+                    "{}.{} = {number}: {} {}",
+                    message.unwrap(),
+                    plain(name),
+                    label_of(label),
+                    kind_of(of)
+                ));
             }
             _ => {}
         }
@@ -49,7 +63,9 @@ fn of_rust(text: &str) -> BTreeSet<String> {
             let name = line.trim_start_matches("pub ").split([':', '(']).next().unwrap_or_default();
             let number = prost.rsplit("tag = \"").next().unwrap_or_default().trim_end_matches('"');
             if !prost.starts_with("oneof") {
-                let label = ["optional", "repeated"].into_iter().find(|l| prost.split(", ").any(|word| word == *l));
+                let label = ["optional", "repeated"]
+                    .into_iter()
+                    .find(|l| prost.split(", ").any(|word| word == *l));
                 let of = prost.split([',', ' ']).next().unwrap_or_default();
                 let of = if of.starts_with("enumeration") { "message" } else { of };
                 // A message is always optional; that is no label in the file.
@@ -68,7 +84,11 @@ fn label_of(label: &str) -> &str {
 
 /// A scalar type, or `message` for a type of the files themselves.
 fn kind_of(of: &str) -> &str {
-    if of == "value" || of.chars().next().is_some_and(char::is_lowercase) { of } else { "message" }
+    if of == "value" || of.chars().next().is_some_and(char::is_lowercase) {
+        of
+    } else {
+        "message"
+    }
 }
 
 /// Without case and underscores; values of enums without the enum's name.

@@ -79,7 +79,8 @@ async fn a_table_is_made_filled_and_dropped() {
     assert_eq!(w.run("CREATE SCHEMA s").await.verb, "CREATE SCHEMA");
     w.run("CREATE SCHEMA IF NOT EXISTS s").await;
     assert_eq!(w.refused("CREATE SCHEMA s").await.0, ErrorKind::AlreadyExists);
-    w.run("CREATE TABLE s.t (id BIGINT NOT NULL COMMENT 'key', name STRING, price DECIMAL(10, 2)) USING iceberg").await;
+    w.run("CREATE TABLE s.t (id BIGINT NOT NULL COMMENT 'key', name STRING, price DECIMAL(10, 2)) USING iceberg")
+        .await;
     assert_eq!(w.rows("SELECT count(*) FROM s.t").await[1], "0");
     let done = w.run("INSERT INTO s.t VALUES (1, 'a', 1.005), (2, NULL, -2.5)").await;
     assert_eq!((done.verb, done.rows, done.data_files), ("INSERT", 2, 1));
@@ -115,7 +116,10 @@ async fn a_table_is_made_of_a_query() {
         w.rows("SELECT id, at FROM s.t ORDER BY id").await[1..],
         ["1|1969-12-31T23:00:00", "2|2024-02-29T01:02:03.000004"]
     );
-    assert_eq!(w.rows("SELECT id FROM s.t WHERE at < TIMESTAMP '1970-01-01 00:00:00'").await[1..], ["1"]);
+    assert_eq!(
+        w.rows("SELECT id FROM s.t WHERE at < TIMESTAMP '1970-01-01 00:00:00'").await[1..],
+        ["1"]
+    );
     assert_eq!(w.refused("CREATE TABLE s.t AS SELECT 1 AS a").await.0, ErrorKind::AlreadyExists);
     w.run("CREATE TABLE IF NOT EXISTS s.t AS SELECT 1 AS a").await;
     assert_eq!(w.refused("CREATE TABLE s.u AS SELECT 1 / 0 AS a").await.0, ErrorKind::InvalidInput);
@@ -158,10 +162,15 @@ async fn every_type_comes_back() {
     )
     .await;
     assert_eq!(
-        w.rows("SELECT b, i, l, f, d, n, dt, tm, ts, tz, s, u, x, y FROM s.t WHERE i = -1").await[1],
+        w.rows("SELECT b, i, l, f, d, n, dt, tm, ts, tz, s, u, x, y FROM s.t WHERE i = -1")
+            .await[1],
         "true|-1|9223372036854775807|1.5|-0.25|12345678901234567890.0123456789|1969-12-31|23:59:59.999999|0001-01-01T00:00:00|2024-01-01T00:00:00Z|ä|f79c3e09677c4bbda4793f349cb785e7|0001ff|"
     );
-    assert_eq!(w.rows("SELECT st['b'], ar[3], m['k'] FROM s.t WHERE u = 'f79c3e09-677c-4bbd-a479-3f349cb785e7'").await[1], "x|3|7");
+    assert_eq!(
+        w.rows("SELECT st['b'], ar[3], m['k'] FROM s.t WHERE u = 'f79c3e09-677c-4bbd-a479-3f349cb785e7'")
+            .await[1],
+        "x|3|7"
+    );
     assert_eq!(w.rows("SELECT count(*) FROM s.t WHERE b IS NULL AND st IS NULL").await[1], "1");
 }
 
@@ -213,9 +222,13 @@ async fn a_location_is_the_catalogs_own_and_empty() {
     w.run(&format!("CREATE TABLE s.t (a INT) LOCATION '{}'", inside.display())).await;
     w.run("INSERT INTO s.t VALUES (1)").await;
     assert!(walk(&inside).iter().any(|file| file.ends_with(".parquet")));
-    let (kind, _) = w.refused(&format!("CREATE TABLE s.u AS SELECT 1 AS a LOCATION '{}'", inside.display())).await;
+    let (kind, _) = w
+        .refused(&format!("CREATE TABLE s.u AS SELECT 1 AS a LOCATION '{}'", inside.display()))
+        .await;
     assert_eq!(kind, ErrorKind::InvalidInput);
-    let (kind, _) = w.refused(&format!("CREATE TABLE s.u LOCATION '{}' AS SELECT 1 AS a", inside.display())).await;
+    let (kind, _) = w
+        .refused(&format!("CREATE TABLE s.u LOCATION '{}' AS SELECT 1 AS a", inside.display()))
+        .await;
     assert_eq!(kind, ErrorKind::AlreadyExists);
 }
 
@@ -282,9 +295,16 @@ async fn parameters_are_values_of_the_columns_types() {
         parameters: Some(&values),
         commit_id: None,
     };
-    let done = w.engine.change("INSERT INTO s.t VALUES (?, ?, ?)", &defaults(), with).await.unwrap();
+    let done = w
+        .engine
+        .change("INSERT INTO s.t VALUES (?, ?, ?)", &defaults(), with)
+        .await
+        .unwrap();
     assert_eq!(done.rows, 2);
-    assert_eq!(w.rows("SELECT * FROM s.t ORDER BY id").await[1..], ["1|1.50|2024-01-01T00:00:00", "2|2.25|NULL"]);
+    assert_eq!(
+        w.rows("SELECT * FROM s.t ORDER BY id").await[1..],
+        ["1|1.50|2024-01-01T00:00:00", "2|2.25|NULL"]
+    );
     assert_eq!(w.rows("SELECT count(*) FROM s.t.snapshots").await[1], "1");
 }
 
@@ -304,6 +324,9 @@ async fn writers_at_once_lose_nothing() {
     for writer in writers.collect::<Vec<_>>() {
         writer.await.unwrap();
     }
-    assert_eq!(w.rows("SELECT count(*), count(DISTINCT writer * 100 + n) FROM s.t").await[1], "40|40");
+    assert_eq!(
+        w.rows("SELECT count(*), count(DISTINCT writer * 100 + n) FROM s.t").await[1],
+        "40|40"
+    );
     assert_eq!(w.rows("SELECT count(*) FROM s.t.snapshots").await[1], "40");
 }

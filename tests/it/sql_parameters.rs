@@ -185,7 +185,12 @@ async fn a_result_is_never_cut_to_what_was_announced() {
     let error = bound(&engine, "SELECT id + ? FROM t WHERE id = 1", half()).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidInput);
     assert!(error.to_string().contains("CAST(? AS DOUBLE)"), "{error}");
-    assert_eq!(bound(&engine, "SELECT id + CAST(? AS DOUBLE) FROM t WHERE id = 1", half()).await.unwrap(), ["1.5"]);
+    assert_eq!(
+        bound(&engine, "SELECT id + CAST(? AS DOUBLE) FROM t WHERE id = 1", half())
+            .await
+            .unwrap(),
+        ["1.5"]
+    );
     let whole = vec![Arc::new(Float64Array::from(vec![2.0])) as ArrayRef];
     assert_eq!(bound(&engine, "SELECT id + ? FROM t WHERE id = 1", whole).await.unwrap(), ["3"]);
     let fine = Decimal128Array::from(vec![4]).with_precision_and_scale(10, 4).unwrap();
@@ -201,12 +206,21 @@ async fn nanoseconds_are_not_cut_when_microseconds_are_compared_with_them() {
     assert_eq!(bound(&engine, &format!("{count} = ?"), nanos(1_001_001)).await.unwrap(), ["0"]);
     assert_eq!(bound(&engine, &format!("{count} < ?"), nanos(1_001_001)).await.unwrap(), ["2"]);
     assert_eq!(bound(&engine, &format!("{count} IN (?)"), nanos(1)).await.unwrap(), ["0"]);
-    assert_eq!(bound(&engine, &format!("{count} BETWEEN ? AND '2000-01-01'"), nanos(1)).await.unwrap(), ["2"]);
+    assert_eq!(
+        bound(&engine, &format!("{count} BETWEEN ? AND '2000-01-01'"), nanos(1))
+            .await
+            .unwrap(),
+        ["2"]
+    );
     for (sql, rows) in [
         ("= arrow_cast('1970-01-01T00:00:00.000000001', 'Timestamp(ns)')", "0"),
         ("< to_timestamp_nanos('1970-01-01T00:00:00.000000001')", "1"),
         ("= to_timestamp_nanos('1970-01-01T00:00:00.001001')", "1"),
     ] {
-        assert_eq!(bound(&engine, &format!("{count} {sql}"), Vec::new()).await.unwrap(), [rows], "{sql}");
+        assert_eq!(
+            bound(&engine, &format!("{count} {sql}"), Vec::new()).await.unwrap(),
+            [rows],
+            "{sql}"
+        );
     }
 }

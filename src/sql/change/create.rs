@@ -42,7 +42,11 @@ impl CreateTable {
         let path = |path: &[String]| find(&fields, path);
         let identifier_field_ids = self.primary_key.iter().map(|name| path(std::slice::from_ref(name)).map(|f| f.id));
         let identifier_field_ids = identifier_field_ids.collect::<Result<_>>()?;
-        let partition_fields = self.partitions.iter().map(|term| partition_field(term, &fields)).collect::<Result<_>>()?;
+        let partition_fields = self
+            .partitions
+            .iter()
+            .map(|term| partition_field(term, &fields))
+            .collect::<Result<_>>()?;
         let sort_fields = self.order.iter().map(|order| sort_field(order, &fields)).collect::<Result<_>>()?;
         if let Some(comment) = &self.comment {
             properties.insert("comment".to_owned(), comment.clone());
@@ -90,7 +94,11 @@ impl CreateTable {
         }
         let mut names: Vec<String> = fields.iter().map(|field| field.name.to_lowercase()).collect();
         names.sort_unstable();
-        if let Some(twice) = names.windows(2).find(|pair| pair.first() == pair.last()).and_then(|pair| pair.first()) {
+        if let Some(twice) = names
+            .windows(2)
+            .find(|pair| pair.first() == pair.last())
+            .and_then(|pair| pair.first())
+        {
             return Err(Error::invalid(format!("the table has two columns named \"{twice}\"")));
         }
         let inline = self.columns.iter().zip(&mut fields).filter(|(column, _)| {
@@ -241,7 +249,12 @@ fn partition_field(term: &Term, fields: &[NestedField]) -> Result<UnboundPartiti
     takes(&transform, source)?;
     let path = match term.column.split_last() {
         // The column as it is spelled in the table.
-        Some((_, parents)) => parents.iter().map(String::as_str).chain([source.name.as_str()]).collect::<Vec<_>>().join("."),
+        Some((_, parents)) => parents
+            .iter()
+            .map(String::as_str)
+            .chain([source.name.as_str()])
+            .collect::<Vec<_>>()
+            .join("."),
         None => source.name.clone(),
     };
     Ok(UnboundPartitionField {

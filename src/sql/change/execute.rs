@@ -20,12 +20,12 @@ use super::names;
 use super::parse::{CHANGES, Change, CreateTable, Insert, parse};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::iceberg::commit::{Change as TableChange, Committed};
+use crate::iceberg::manifest::DataFile;
 use crate::iceberg::spec::TableMetadata;
 use crate::iceberg::written_columns;
 use crate::io::TableIo;
-use crate::table::TableIdent;
-use crate::iceberg::manifest::DataFile;
 use crate::runtime::DecodePool;
+use crate::table::TableIdent;
 use crate::write::commit::Commits;
 use crate::write::{DataWriter, WriterLimits};
 
@@ -82,7 +82,9 @@ impl Changes {
     ///
     /// Errors: `Unsupported` where nothing is.
     pub(in super::super) fn writing(&self) -> Result<&Writing> {
-        self.writing.as_ref().ok_or_else(|| Error::unsupported("tables are served read-only here"))
+        self.writing
+            .as_ref()
+            .ok_or_else(|| Error::unsupported("tables are served read-only here"))
     }
 
     /// The query inside, planned for its parameters and errors; nothing is done.
@@ -190,7 +192,10 @@ impl Changes {
         let commit_id = with.commit_id.map_or_else(Commits::new_id, str::to_owned);
         let writing = self.writing()?;
         let writer = writing.writer(table.io(), metadata)?;
-        let files = self.write(prepared, writer, with.parameters).await.context("table", || ident.clone())?;
+        let files = self
+            .write(prepared, writer, with.parameters)
+            .await
+            .context("table", || ident.clone())?;
         let done = of_files("INSERT", &files);
         // Nothing to say to other readers: as Postgres, no rows are no error.
         if files.is_empty() {
@@ -244,7 +249,11 @@ impl Changes {
         let catalogs = &self.planner.catalogs;
         let ident = names::new_table(catalogs, defaults, &create.name).await?;
         let catalog = catalogs.catalog(Some(&ident.catalog))?;
-        let verb = if create.query.is_some() { "CREATE TABLE AS" } else { "CREATE TABLE" };
+        let verb = if create.query.is_some() {
+            "CREATE TABLE AS"
+        } else {
+            "CREATE TABLE"
+        };
         if let Some(there) = catalog.find_table(&ident.schema, &ident.table).await? {
             return match create.if_not_exists {
                 true => Ok(Done { verb, ..Done::default() }),
@@ -258,8 +267,16 @@ impl Changes {
         };
         let made = match create.query {
             None => {
-                let creation = self.writing()?.commits.stage_table(&ident, create.new_table(location, None)?).await?;
-                self.writing()?.commits.create_table(&creation).await.map(|()| Done { verb, ..Done::default() })
+                let creation = self
+                    .writing()?
+                    .commits
+                    .stage_table(&ident, create.new_table(location, None)?)
+                    .await?;
+                self.writing()?
+                    .commits
+                    .create_table(&creation)
+                    .await
+                    .map(|()| Done { verb, ..Done::default() })
             }
             Some(query) => self.create_table_as(sql, create, query, &ident, location, defaults, with).await,
         };
@@ -363,7 +380,9 @@ fn of_commit(done: Done, committed: &Committed, commit_id: String) -> Done {
 /// The columns of a table as an INSERT fills them.
 fn written(metadata: &TableMetadata) -> Result<Vec<Written>> {
     let columns = written_columns(metadata.current_schema()?)?.into_iter().map(|column| {
-        let default = column.default.map(|value| ScalarValue::try_from_array(&value, 0).map_err(from_datafusion));
+        let default = column
+            .default
+            .map(|value| ScalarValue::try_from_array(&value, 0).map_err(from_datafusion));
         Ok(Written {
             is_uuid: column.is_uuid,
             field: column.field,

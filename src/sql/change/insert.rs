@@ -123,7 +123,11 @@ impl Target {
             }
         });
         let options = RecordBatchOptions::new().with_row_count(Some(count));
-        Ok(RecordBatch::try_new_with_options(self.schema(), arrays.collect::<Result<_>>()?, &options)?)
+        Ok(RecordBatch::try_new_with_options(
+            self.schema(),
+            arrays.collect::<Result<_>>()?,
+            &options,
+        )?)
     }
 
     fn sources_of(&self, plan: &LogicalPlan) -> Result<Vec<Option<usize>>> {
@@ -160,7 +164,10 @@ impl Target {
 fn position(columns: &[Written], name: &str) -> Result<usize> {
     let exact = columns.iter().position(|c| c.field.name() == name);
     let any = || {
-        let mut found = columns.iter().enumerate().filter(|(_, c)| c.field.name().eq_ignore_ascii_case(name));
+        let mut found = columns
+            .iter()
+            .enumerate()
+            .filter(|(_, c)| c.field.name().eq_ignore_ascii_case(name));
         let first = found.next().map(|(at, _)| at);
         first.filter(|_| found.next().is_none())
     };
@@ -206,7 +213,10 @@ fn missing(column: &Written) -> DfResult<Expr> {
 fn converted(value: Expr, from: &DataType, column: &Written) -> DfResult<Expr> {
     let to = column.field.data_type();
     if column.is_uuid && from.is_string() {
-        return Ok(Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(&TEXT_TO_UUID), vec![value])));
+        return Ok(Expr::ScalarFunction(ScalarFunction::new_udf(
+            Arc::clone(&TEXT_TO_UUID),
+            vec![value],
+        )));
     }
     if !is_assignable(from, to) {
         return Err(external(Error::invalid(format!(
@@ -258,7 +268,9 @@ fn with_literals(plan: LogicalPlan, targets: &[Option<&Written>]) -> DfResult<Lo
         }
         LogicalPlan::Projection(projection) => {
             let exprs = typed(projection.expr, targets)?;
-            LogicalPlanBuilder::from(Arc::unwrap_or_clone(projection.input)).project(exprs)?.build()
+            LogicalPlanBuilder::from(Arc::unwrap_or_clone(projection.input))
+                .project(exprs)?
+                .build()
         }
         other => Ok(other),
     }

@@ -11,6 +11,6 @@ mod parse;
 mod types;
 mod uuid_text;
 
-pub use execute::{Done, With, Writing};
 pub(super) use execute::{Changes, count_schema, read};
+pub use execute::{Done, With, Writing};
 pub(super) use insert::Target;

@@ -29,7 +29,9 @@ pub(super) async fn new_table(catalogs: &Catalogs, defaults: &Defaults, name: &[
         ))
     })?;
     if table.contains('$') {
-        return Err(Error::invalid(format!("\"{table}\" cannot be a table's name: $ is for metadata tables")));
+        return Err(Error::invalid(format!(
+            "\"{table}\" cannot be a table's name: $ is for metadata tables"
+        )));
     }
     Ok(TableIdent::new(catalog.name(), stored, table))
 }
@@ -39,7 +41,9 @@ pub(super) async fn new_table(catalogs: &Catalogs, defaults: &Defaults, name: &[
 /// Errors: `NotFound`, `InvalidInput` for an ambiguous name.
 pub(super) async fn written_table(catalogs: &Catalogs, defaults: &Defaults, name: &[String]) -> Result<(TableIdent, String)> {
     if defaults.as_of.is_some() {
-        return Err(Error::invalid("a table cannot be written as of a time or snapshot: unset the session option as_of"));
+        return Err(Error::invalid(
+            "a table cannot be written as of a time or snapshot: unset the session option as_of",
+        ));
     }
     let session = defaults.branch.clone().unwrap_or_else(|| MAIN_BRANCH.to_owned());
     let whole = find(catalogs, defaults, name).await;

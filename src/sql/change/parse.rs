@@ -153,7 +153,8 @@ impl Reader<'_> {
 
     /// A word that the parser has no keyword for.
     fn plain(&mut self, text: &str) -> bool {
-        let is = matches!(&self.parser.peek_token_ref().token, Token::Word(w) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case(text));
+        let is =
+            matches!(&self.parser.peek_token_ref().token, Token::Word(w) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case(text));
         if is {
             self.parser.advance_token();
         }

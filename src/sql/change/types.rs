@@ -172,7 +172,10 @@ fn custom(name: &str, modifiers: &[String]) -> Result<Option<P>> {
             let [length] = modifiers else {
                 return Err(Error::invalid("FIXED takes a length in bytes: FIXED(16)"));
             };
-            let length = length.parse::<u32>().ok().filter(|length| (1..=i32::MAX.unsigned_abs()).contains(length));
+            let length = length
+                .parse::<u32>()
+                .ok()
+                .filter(|length| (1..=i32::MAX.unsigned_abs()).contains(length));
             return length
                 .map(|length| Some(P::Fixed(length)))
                 .ok_or_else(|| Error::invalid("FIXED takes a length in bytes: FIXED(16)"));

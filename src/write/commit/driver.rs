@@ -149,8 +149,9 @@ fn answer(outcome: SwapOutcome) -> SwapAnswer {
 /// Errors: `Unsupported` for another format.
 pub(super) fn iceberg(table: &dyn Table) -> Result<&IcebergTable> {
     let any: &dyn Any = table;
-    any.downcast_ref::<IcebergTable>()
-        .ok_or_else(|| Error::unsupported(format!("tables of format {} cannot be written yet", table.format())).with("table", table.ident()))
+    any.downcast_ref::<IcebergTable>().ok_or_else(|| {
+        Error::unsupported(format!("tables of format {} cannot be written yet", table.format())).with("table", table.ident())
+    })
 }
 
 /// Milliseconds since the epoch.

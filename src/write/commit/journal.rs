@@ -244,7 +244,11 @@ mod tests {
         journal.note(open("z", "4")).await.unwrap();
         journal.close(close("z", "4", Some(9))).await.unwrap();
         journal.close(close("w", "", None)).await.unwrap();
-        for journal in [journal, Journal::open(path.clone()).await.unwrap(), Journal::open(path).await.unwrap()] {
+        for journal in [
+            journal,
+            Journal::open(path.clone()).await.unwrap(),
+            Journal::open(path).await.unwrap(),
+        ] {
             assert_eq!(journal.find("x"), Some(Noted::Open(Box::new(open("x", "1")))));
             assert_eq!(journal.find("y"), Some(Noted::Closed { committed: Some(7) }));
             assert_eq!(journal.find("z"), Some(Noted::Closed { committed: Some(9) }));

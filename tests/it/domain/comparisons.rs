@@ -96,8 +96,14 @@ fn nan_that_is_computed_is_the_nan_of_a_file() {
         ("SELECT id FROM t WHERE 0e0 / d > 5.0", json!([[1], [2]])),
         ("SELECT id FROM t WHERE -d = 'NaN'::double", json!([[1]])),
         ("SELECT id FROM t WHERE CAST('-NaN' AS double) = d", json!([[1]])),
-        ("SELECT id FROM (SELECT id, 0e0 / d AS q FROM t) WHERE q IN (SELECT d FROM t WHERE id = 1)", json!([[1], [2]])),
-        ("SELECT a.id, b.id FROM t a JOIN t b ON a.d / a.d = b.d WHERE b.id = 1", json!([[1, 1], [2, 1]])),
+        (
+            "SELECT id FROM (SELECT id, 0e0 / d AS q FROM t) WHERE q IN (SELECT d FROM t WHERE id = 1)",
+            json!([[1], [2]]),
+        ),
+        (
+            "SELECT a.id, b.id FROM t a JOIN t b ON a.d / a.d = b.d WHERE b.id = 1",
+            json!([[1, 1], [2, 1]]),
+        ),
     ] {
         answers(&table, sql, rows);
     }
