@@ -244,13 +244,13 @@ mod tests {
     use crate::iceberg::manifest::{FileContent, FileFormat};
     use crate::iceberg::spec::{Schema, SortOrder};
 
-    fn metrics(field: &Value, mode: &str, chunks: Vec<ArrayRef>) -> DataFile {
+    fn metrics(field: &Value, mode: &str, chunks: &[ArrayRef]) -> DataFile {
         let schema = Schema::from_json(&json!({"type": "struct", "fields": [field]})).unwrap();
         let properties = [("write.metadata.metrics.default".to_owned(), mode.to_owned())].into();
         let modes = MetricsModes::new(&schema, &properties, &SortOrder::unsorted()).unwrap();
         let files = FileSchema::new(&schema).unwrap();
         let mut metrics = ColumnMetrics::new(&files.columns[0], &modes);
-        for chunk in &chunks {
+        for chunk in chunks {
             metrics.add(chunk).unwrap();
         }
         let mut file = DataFile::new(FileContent::Data, "f", FileFormat::Parquet, 0, [].into());
@@ -272,7 +272,7 @@ mod tests {
         let file = metrics(
             &field,
             "full",
-            vec![
+            &[
                 chunk(vec![Some(f64::NAN), Some(0.0), None]),
                 chunk(vec![Some(-0.0), Some(-f64::NAN), Some(0.0)]),
             ],
@@ -282,11 +282,11 @@ mod tests {
             bounds(&file),
             (Some((-0.0_f64).to_le_bytes().as_slice()), Some(0.0_f64.to_le_bytes().as_slice()))
         );
-        let file = metrics(&field, "full", vec![chunk(vec![Some(f64::NAN), None])]);
+        let file = metrics(&field, "full", &[chunk(vec![Some(f64::NAN), None])]);
         assert_eq!((file.nan_value_counts[&1], bounds(&file)), (1, (None, None)));
-        let file = metrics(&field, "counts", vec![chunk(vec![Some(f64::NAN), Some(1.0)])]);
+        let file = metrics(&field, "counts", &[chunk(vec![Some(f64::NAN), Some(1.0)])]);
         assert_eq!((file.nan_value_counts[&1], bounds(&file)), (1, (None, None)));
-        let file = metrics(&field, "none", vec![chunk(vec![Some(f64::NAN)])]);
+        let file = metrics(&field, "none", &[chunk(vec![Some(f64::NAN)])]);
         assert!(file.nan_value_counts.is_empty());
     }
 
@@ -294,15 +294,15 @@ mod tests {
     fn text_is_cut_and_decimals_are_minimal() {
         let field = json!({"id": 1, "name": "s", "required": false, "type": "string"});
         let text: ArrayRef = Arc::new(StringArray::from(vec![Some("abcd"), None, Some("abca"), Some("b")]));
-        let file = metrics(&field, "truncate(2)", vec![Arc::clone(&text)]);
+        let file = metrics(&field, "truncate(2)", &[Arc::clone(&text)]);
         assert_eq!(bounds(&file), (Some(b"ab".as_slice()), Some(b"b".as_slice())));
-        let file = metrics(&field, "truncate(2)", vec![text.slice(0, 3)]);
+        let file = metrics(&field, "truncate(2)", &[text.slice(0, 3)]);
         assert_eq!(bounds(&file), (Some(b"ab".as_slice()), Some(b"ac".as_slice())));
-        let file = metrics(&field, "full", vec![text]);
+        let file = metrics(&field, "full", &[text]);
         assert_eq!(bounds(&file), (Some(b"abca".as_slice()), Some(b"b".as_slice())));
         let field = json!({"id": 1, "name": "s", "required": false, "type": "decimal(20,2)"});
         let decimals = Decimal128Array::from(vec![128, -129, 1]).with_precision_and_scale(20, 2).unwrap();
-        let file = metrics(&field, "truncate(1)", vec![Arc::new(decimals)]);
+        let file = metrics(&field, "truncate(1)", &[Arc::new(decimals)]);
         assert_eq!(bounds(&file), (Some([0xff, 0x7f].as_slice()), Some([0, 0x80].as_slice())));
     }
 
@@ -315,7 +315,7 @@ mod tests {
         let fields = vec![Arc::new(Field::new("i", DataType::Int32, true))];
         let nulls = NullBuffer::from(vec![true, false, true]);
         let array: ArrayRef = Arc::new(StructArray::try_new(fields.into(), vec![inner], Some(nulls)).unwrap());
-        let file = metrics(&field, "full", vec![array]);
+        let file = metrics(&field, "full", &[array]);
         assert_eq!(
             bounds(&file),
             (Some(5_i32.to_le_bytes().as_slice()), Some(9_i32.to_le_bytes().as_slice()))

@@ -15,7 +15,7 @@ use crate::iceberg::spec::TableMetadata;
 #[derive(Debug)]
 enum Wanted {
     List(String),
-    Manifest(ManifestFile),
+    Manifest(Box<ManifestFile>),
 }
 
 /// What entries inherit belongs to the manifest's entry in the list, so it is part of the key.
@@ -51,7 +51,7 @@ impl Files {
         let of = key(listed);
         let found = self.manifests.get(&of).cloned();
         if found.is_none() && self.wanted_manifests.insert(of) {
-            self.wanted.push(Wanted::Manifest(listed.clone()));
+            self.wanted.push(Wanted::Manifest(Box::new(listed.clone())));
         }
         found
     }

@@ -369,12 +369,10 @@ fn of_files(verb: &'static str, files: &[DataFile]) -> Done {
     }
 }
 
-fn of_commit(done: Done, committed: &Committed, commit_id: String) -> Done {
-    Done {
-        snapshot_id: Some(committed.snapshot_id),
-        commit_id: Some(commit_id),
-        ..done
-    }
+fn of_commit(mut done: Done, committed: &Committed, commit_id: String) -> Done {
+    done.snapshot_id = Some(committed.snapshot_id);
+    done.commit_id = Some(commit_id);
+    done
 }
 
 /// The columns of a table as an INSERT fills them.
