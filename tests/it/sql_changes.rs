@@ -189,6 +189,7 @@ async fn what_does_not_fit_is_refused_and_leaves_nothing() {
         ("INSERT INTO s.t VALUES (3000000000, 1, 'a')", "3000000000"),
         ("INSERT INTO s.t VALUES (1, 123.45, 'a')", "123.45"),
         ("INSERT INTO s.nope VALUES (1)", "does not exist"),
+        ("INSERT INTO s.t.branch_x VALUES (1, 1, 'a')", "no branch"),
         ("INSERT OVERWRITE s.t VALUES (1, 1, 'a')", "OVERWRITE"),
         ("CREATE TABLE s.x (a INT, A INT)", "two columns"),
         ("CREATE TABLE s.x (a NOPE)", "NOPE"),

@@ -187,6 +187,7 @@ impl Changes {
         let (ident, branch) = names::written_table(&self.planner.catalogs, defaults, &insert.table).await?;
         let table = self.writing()?.commits.table(&ident).await?;
         let metadata = table.metadata();
+        names::check_branch(metadata, &branch).context("table", || ident.clone())?;
         let target = Target::new(written(metadata)?, &insert.columns, insert.by_name)?;
         let prepared = self.planner.prepare_query(sql, insert.query, Some(target), defaults, None).await?;
         let commit_id = with.commit_id.map_or_else(Commits::new_id, str::to_owned);
@@ -217,6 +218,7 @@ impl Changes {
         let (ident, branch) = names::written_table(&self.planner.catalogs, defaults, name).await?;
         let table = self.writing()?.commits.table(&ident).await?;
         let metadata = table.metadata();
+        names::check_branch(metadata, &branch).context("table", || ident.clone())?;
         let target = Target::new(written(metadata)?, &[], true)?;
         let permit = Arc::clone(&self.admission).acquire_owned().await;
         let _permit = permit.map_err(|e| Error::internal("admission has ended").with_source(e))?;

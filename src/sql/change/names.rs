@@ -3,7 +3,7 @@
 use super::super::engine::Defaults;
 use crate::catalog::{Catalog, Catalogs, DEFAULT_SCHEMA, match_name};
 use crate::error::{Error, Result};
-use crate::iceberg::spec::MAIN_BRANCH;
+use crate::iceberg::spec::{MAIN_BRANCH, RefKind, TableMetadata};
 use crate::table::TableIdent;
 
 const BRANCH: &str = "branch_";
@@ -83,4 +83,16 @@ pub(super) fn schema<'a>(catalogs: &'a Catalogs, defaults: &Defaults, name: &[St
         return Ok((catalog.as_ref(), rest.join(".")));
     }
     Ok((catalogs.catalog(defaults.catalog.as_deref())?.as_ref(), name.join(".")))
+}
+
+/// Refuses a branch that the table does not have: a misspelt one would be made.
+///
+/// Errors: `NotFound`; `InvalidInput` for a tag.
+pub(super) fn check_branch(metadata: &TableMetadata, branch: &str) -> Result<()> {
+    match metadata.refs.get(branch).map(|reference| reference.kind) {
+        Some(RefKind::Branch) => Ok(()),
+        Some(RefKind::Tag) => Err(Error::invalid(format!("\"{branch}\" is a tag, which cannot be written to"))),
+        None if branch == MAIN_BRANCH => Ok(()),
+        None => Err(Error::not_found(format!("the table has no branch \"{branch}\""))),
+    }
 }
