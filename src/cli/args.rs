@@ -27,6 +27,8 @@ pub(super) enum Command {
     /// Look at a table's metadata, without a server
     #[command(subcommand)]
     Table(TableCommand),
+    /// Check every rule that a table must hold, and that its files are there; reads only
+    Fsck(FsckArgs),
     /// Check a configuration file and print what is in effect, secrets redacted
     CheckConfig {
         /// Configuration file (TOML)
@@ -96,6 +98,17 @@ pub(super) enum TableCommand {
     Files(TableArgs),
     /// Snapshots with their operation and counters
     History(TableArgs),
+}
+
+/// `sandur fsck`
+#[derive(Debug, Args)]
+pub(super) struct FsckArgs {
+    /// `catalog.schema.table` of the configuration, or the table's folder or metadata file
+    #[arg(value_name = "NAME|LOCATION")]
+    pub(super) table: String,
+    /// Configuration file with the catalogs for NAME
+    #[arg(long, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
 }
 
 /// Which table.

@@ -71,6 +71,7 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Serve(args) => serve::serve(args),
         Command::Sql(args) => Runtimes::start()?.run(sql::sql(args))?,
         Command::Table(command) => Runtimes::start()?.run(table::table(command))?,
+        Command::Fsck(args) => Runtimes::start()?.run(table::fsck(args))?,
         Command::CheckConfig { file } => check_config(&file),
     }
 }

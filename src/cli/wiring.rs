@@ -83,9 +83,14 @@ pub(super) async fn serve(listener: TcpListener, engine: Arc<Engine>, shutdown: 
 ///
 /// Errors: `Unsupported` for a table of another format than Iceberg.
 pub(super) fn iceberg_metadata(table: &dyn Table) -> Result<&Arc<TableMetadata>> {
+    Ok(iceberg_table(table)?.metadata())
+}
+
+/// The table as one of Iceberg's.
+///
+/// Errors: `Unsupported` for a table of another format.
+pub(super) fn iceberg_table(table: &dyn Table) -> Result<&IcebergTable> {
     let any: &dyn Any = table;
-    match any.downcast_ref::<IcebergTable>() {
-        Some(table) => Ok(table.metadata()),
-        None => Err(Error::unsupported(format!("metadata of {} tables cannot be shown yet", table.format())).with("table", table.ident())),
-    }
+    any.downcast_ref::<IcebergTable>()
+        .ok_or_else(|| Error::unsupported(format!("{} tables cannot be looked into yet", table.format())).with("table", table.ident()))
 }

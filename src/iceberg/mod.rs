@@ -6,6 +6,7 @@ mod arrow_schema;
 pub mod avro;
 pub mod commit;
 mod delete_index;
+mod fsck;
 mod hidden;
 mod human;
 mod literal_array;
@@ -25,6 +26,7 @@ mod time_travel;
 mod written;
 
 pub use arrow_schema::arrow_columns;
+pub use fsck::{TableCheck, check_table};
 pub use loader::TableLoader;
 pub use partition_path::partition_path;
 pub use partition_type::partition_type;

@@ -2,6 +2,7 @@
 
 import random
 import signal
+import subprocess
 import threading
 import time
 
@@ -9,7 +10,7 @@ import adbc_driver_manager
 import pyarrow as pa
 import pytest
 
-from conftest import connect
+from conftest import binary, connect
 from test_embedded_catalog import pyiceberg as pyiceberg_catalog
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("name", pa.string())])
@@ -157,3 +158,25 @@ def test_a_killed_server_loses_and_doubles_nothing(start_server, warehouse):
     assert acknowledged
     # every file that the table names is there, for others too
     assert len(pyiceberg_catalog(warehouse).load_table("shop.t").scan().to_arrow()) == len(found)
+
+
+def fsck(warehouse, name):
+    """What `sandur fsck` says of a table of the warehouse, and its exit code."""
+    folder = warehouse / "iceberg" / "shop" / name
+    done = subprocess.run([str(binary()), "fsck", str(folder)], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout
+
+
+def test_fsck_finds_nothing_wrong_until_a_file_is_gone(writing, warehouse):
+    for n in range(3):
+        run(writing, f"INSERT INTO shop.t VALUES ({n}, 'x')")
+    pyiceberg_catalog(warehouse).load_table("shop.t").append(pa.table({"id": [9], "name": ["py"]}, schema=SCHEMA))
+    code, text = fsck(warehouse, "t")
+    assert (code, text.splitlines()[-1]) == (0, "4 snapshots, 4 manifests, 4 files: 0 findings"), text
+    files = sorted((warehouse / "iceberg" / "shop" / "t" / "data").glob("*.parquet"))
+    files[0].unlink()
+    files[1].write_bytes(files[1].read_bytes() + b"x")
+    code, text = fsck(warehouse, "t")
+    assert code == 1
+    lines = text.splitlines()
+    assert len(lines) == 3 and "is missing" in text and "bytes, its entry says" in text, text

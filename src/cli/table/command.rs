@@ -1,23 +1,25 @@
 //! Finding the table that the command line names, and printing the report.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use super::super::args::{TableArgs, TableCommand};
+use super::super::args::{FsckArgs, TableCommand};
 use super::super::output::Out;
 use super::super::run::Failure;
 use super::super::serve::default_catalogs;
-use super::super::wiring::{Parts, iceberg_metadata};
+use super::super::wiring::{Parts, iceberg_metadata, iceberg_table};
 use super::report;
 use crate::catalog::files_catalog;
 use crate::config::{CatalogConfig, Config};
 use crate::error::{Error, ErrorKind, Result};
+use crate::iceberg::check_table;
 use crate::sql::parse_as_of;
 use crate::table::{AsOf, ScanRequest, Table};
 
 /// Runs `sandur table`.
 pub(in super::super) async fn table(command: TableCommand) -> Result<(), Failure> {
     let (TableCommand::Inspect(args) | TableCommand::Files(args) | TableCommand::History(args)) = &command;
-    let table = load_table(args).await?;
+    let table = load_table(&args.table, args.config.as_deref()).await?;
     let at = as_of(args.as_of.as_deref());
     if let Some(name) = &args.metadata {
         let rows = table.metadata_table(&name.to_lowercase(), &at)?;
@@ -45,6 +47,29 @@ pub(in super::super) async fn table(command: TableCommand) -> Result<(), Failure
     Ok(out.line(&text)?)
 }
 
+/// Runs `sandur fsck`: a line for each rule that is broken.
+pub(in super::super) async fn fsck(args: FsckArgs) -> Result<(), Failure> {
+    let table = load_table(&args.table, args.config.as_deref()).await?;
+    let check = check_table(iceberg_table(table.as_ref())?).await?;
+    let mut out = Out::new();
+    for finding in &check.findings {
+        out.line(finding)?;
+    }
+    out.line(&format!(
+        "{} snapshots, {} manifests, {} files: {} findings",
+        check.snapshots,
+        check.manifests,
+        check.files,
+        check.findings.len()
+    ))?;
+    match check.findings.len() {
+        0 => Ok(()),
+        count => Err(Failure::Work(
+            Error::corrupt(format!("the table breaks {count} rules")).with("table", table.ident()),
+        )),
+    }
+}
+
 /// A snapshot id or a time, else the name of a branch or tag.
 fn as_of(text: Option<&str>) -> AsOf {
     match text {
@@ -55,21 +80,21 @@ fn as_of(text: Option<&str>) -> AsOf {
 
 /// The table of a location, or of a name in the configured catalogs or, where none is configured,
 /// in the warehouse of the working directory. What is a file or folder is a location.
-async fn load_table(args: &TableArgs) -> Result<Arc<dyn Table>, Failure> {
-    let mut config = Config::load(args.config.as_deref())?;
+async fn load_table(named: &str, config: Option<&Path>) -> Result<Arc<dyn Table>, Failure> {
+    let mut config = Config::load(config)?;
     let parts = Parts::new(&config)?;
     if config.catalogs.is_empty() {
         config.catalogs = default_catalogs()?;
     }
-    if config.catalogs.is_empty() || args.table.contains('/') || std::path::Path::new(&args.table).exists() {
-        return Ok(load_location(&args.table, &parts).await?);
+    if config.catalogs.is_empty() || named.contains('/') || Path::new(named).exists() {
+        return Ok(load_location(named, &parts).await?);
     }
     // the name's own catalog alone, so that no other can stand in the way
-    let (catalog, schema, table) = match split_name(&args.table).map_err(Failure::Usage)?.as_slice() {
+    let (catalog, schema, table) = match split_name(named).map_err(Failure::Usage)?.as_slice() {
         [catalog, schema @ .., table] if !schema.is_empty() => (catalog.clone(), schema.join("."), table.clone()),
         _ => {
             return Err(Failure::Usage(
-                Error::invalid("a table's name is `catalog.schema.table`").with("name", &args.table),
+                Error::invalid("a table's name is `catalog.schema.table`").with("name", named),
             ));
         }
     };

@@ -6,4 +6,4 @@ mod report;
 #[cfg(test)]
 mod tests;
 
-pub(super) use command::table;
+pub(super) use command::{fsck, table};
