@@ -1,6 +1,5 @@
-//! How the parts are put together: the one place of the program that names a concrete table format.
+//! How the parts are put together: which catalogs, stores and table format the program has.
 
-use std::any::Any;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
@@ -9,14 +8,13 @@ use tokio_util::sync::CancellationToken;
 use crate::cache::Caches;
 use crate::catalog::Catalogs;
 use crate::config::{Config, PruningConfig};
-use crate::error::{Error, Result};
-use crate::iceberg::spec::TableMetadata;
-use crate::iceberg::{IcebergTable, TableLoader};
+use crate::error::Result;
+use crate::iceberg::TableLoader;
 use crate::io::Storage;
 use crate::runtime::DecodePool;
 use crate::scan::ScanContext;
 use crate::sql::{Engine, Writing};
-use crate::table::{Pruning, Table};
+use crate::table::Pruning;
 use crate::write::commit::Commits;
 
 /// What reading tables needs, once per process.
@@ -77,20 +75,4 @@ fn pruning(config: &PruningConfig) -> Pruning {
 /// Serves connections of `listener` until `shutdown`, then until the last stream has ended.
 pub(super) async fn serve(listener: TcpListener, engine: Arc<Engine>, shutdown: CancellationToken) -> Result<()> {
     crate::server::serve(listener, engine, shutdown.cancelled_owned()).await
-}
-
-/// The metadata that a table was loaded with.
-///
-/// Errors: `Unsupported` for a table of another format than Iceberg.
-pub(super) fn iceberg_metadata(table: &dyn Table) -> Result<&Arc<TableMetadata>> {
-    Ok(iceberg_table(table)?.metadata())
-}
-
-/// The table as one of Iceberg's.
-///
-/// Errors: `Unsupported` for a table of another format.
-pub(super) fn iceberg_table(table: &dyn Table) -> Result<&IcebergTable> {
-    let any: &dyn Any = table;
-    any.downcast_ref::<IcebergTable>()
-        .ok_or_else(|| Error::unsupported(format!("{} tables cannot be looked into yet", table.format())).with("table", table.ident()))
 }

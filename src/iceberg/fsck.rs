@@ -88,17 +88,23 @@ async fn check_snapshot(
     let mut is_whole = true;
     for entry in listed {
         let key = (entry.location.clone(), entry.sequence_number);
-        if !manifests.contains_key(&key) {
-            let bytes = read(table, &entry.location, FileKind::Manifest).await;
-            let parsed = bytes.and_then(|bytes| Manifest::parse_in_full(&bytes, entry, metadata));
-            let parsed = parsed.map_err(|error| check.find(format!("snapshot {}: {error}", snapshot.snapshot_id)));
-            manifests.insert(key.clone(), parsed.ok().map(Arc::new));
-        }
-        let Some(Some(manifest)) = manifests.get(&key) else {
+        let known = manifests.get(&key).cloned();
+        let manifest = match known {
+            Some(manifest) => manifest,
+            None => {
+                let bytes = read(table, &entry.location, FileKind::Manifest).await;
+                let parsed = bytes.and_then(|bytes| Manifest::parse_in_full(&bytes, entry, metadata));
+                let parsed = parsed.map_err(|error| check.find(format!("snapshot {}: {error}", snapshot.snapshot_id)));
+                let manifest = parsed.ok().map(Arc::new);
+                manifests.insert(key, manifest.clone());
+                manifest
+            }
+        };
+        let Some(manifest) = manifest else {
             is_whole = false;
             continue;
         };
-        rules.manifest(entry, manifest);
+        rules.manifest(entry, &manifest);
         for file in manifest.entries().filter(|file| file.is_live()) {
             files.insert(file.file_path().to_owned(), (file.file_size_in_bytes(), file.content()));
         }

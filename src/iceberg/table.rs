@@ -1,5 +1,6 @@
 //! An Iceberg table and its snapshots as the engine sees them.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use arrow::datatypes::{FieldRef, Schema as ArrowSchema, SchemaRef};
@@ -12,7 +13,7 @@ use super::metadata_tables::metadata_table;
 use super::plan::plan_scan;
 use super::spec::{RefKind, Schema, Snapshot as IcebergSnapshotData, TableMetadata};
 use super::time_travel::version;
-use crate::error::{Result, ResultExt};
+use crate::error::{Error, Result, ResultExt};
 use crate::io::TableIo;
 use crate::table::{AsOf, Column, HiddenColumn, MetadataTable, PlanCounts, Reference, ScanPlan, ScanRequest, Snapshot, Table, TableIdent};
 
@@ -26,6 +27,17 @@ pub struct IcebergTable {
 }
 
 impl IcebergTable {
+    /// The table behind the trait.
+    ///
+    /// Errors: `Unsupported` for a table of another format.
+    pub fn of(table: &dyn Table) -> Result<&Self> {
+        let any: &dyn Any = table;
+        any.downcast_ref().ok_or_else(|| {
+            Error::unsupported(format!("this is for Iceberg tables, not for those of format {}", table.format()))
+                .with("table", table.ident())
+        })
+    }
+
     /// The table's metadata.
     pub fn metadata(&self) -> &Arc<TableMetadata> {
         &self.metadata

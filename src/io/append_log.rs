@@ -1,7 +1,7 @@
 //! A small log of lines in a file of the server's own, each durable before it is reported.
 //!
-//! Invariants: a line that was appended is there after a crash; one that was cut off by a crash was never
-//! reported and is cut away when the log is opened; one process has the log open (its catalog's lock sees to that).
+//! Invariants: a line that was appended is there after a crash; one that was cut off, by a crash or a full disk, was
+//! never reported and is cut away before the log goes on; one process has the log open (its catalog's lock sees to that).
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -17,8 +17,32 @@ const LIMIT: u64 = 1 << 30;
 /// An open log.
 #[derive(Debug, Clone)]
 pub struct AppendLog {
-    file: Arc<Mutex<File>>,
+    end: Arc<Mutex<End>>,
     path: Arc<Path>,
+}
+
+/// Where the log goes on.
+#[derive(Debug)]
+struct End {
+    file: File,
+    /// Bytes of whole, durable lines.
+    length: u64,
+    /// The last line may be there in part.
+    is_cut: bool,
+}
+
+impl End {
+    fn append(&mut self, line: &[u8]) -> std::io::Result<()> {
+        if self.is_cut {
+            self.file.set_len(self.length)?;
+        }
+        self.is_cut = true;
+        self.file.write_all(line)?;
+        self.file.sync_data()?;
+        self.is_cut = false;
+        self.length += line.len() as u64;
+        Ok(())
+    }
 }
 
 impl AppendLog {
@@ -30,8 +54,13 @@ impl AppendLog {
         let opened = blocking(move || open(&place)).await?;
         let (file, text) = opened.map_err(|e| failed(e, &path))?;
         let text = String::from_utf8(text).map_err(|e| Error::corrupt("the log is no text").with("file", path.display()).with_source(e))?;
+        let end = End {
+            file,
+            length: text.len() as u64,
+            is_cut: false,
+        };
         let log = Self {
-            file: Arc::new(Mutex::new(file)),
+            end: Arc::new(Mutex::new(end)),
             path: path.into(),
         };
         Ok((log, text.lines().map(str::to_owned).collect()))
@@ -45,16 +74,20 @@ impl AppendLog {
         if !text.is_empty() {
             text.push('\n');
         }
-        let (path, file) = (Arc::clone(&self.path), Arc::clone(&self.file));
+        let (path, end) = (Arc::clone(&self.path), Arc::clone(&self.end));
         let written = blocking(move || {
-            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut end = end.lock().unwrap_or_else(PoisonError::into_inner);
             let beside = path.with_extension("new");
             let mut fresh = OpenOptions::new().create(true).truncate(true).write(true).open(&beside)?;
             fresh.write_all(text.as_bytes())?;
             fresh.sync_all()?;
             std::fs::rename(&beside, &path)?;
             sync_folder_of(&path)?;
-            *file = OpenOptions::new().append(true).open(&path)?;
+            *end = End {
+                file: OpenOptions::new().append(true).open(&path)?,
+                length: text.len() as u64,
+                is_cut: false,
+            };
             Ok(())
         });
         written.await?.map_err(|e| failed(e, &self.path))
@@ -62,15 +95,11 @@ impl AppendLog {
 
     /// Appends a line, which must not hold a line break.
     ///
-    /// Errors: `Unavailable`: the line may be there or not.
+    /// Errors: `Unavailable`: the line is not there once the log goes on, and may be there until then.
     pub async fn append(&self, line: &str) -> Result<()> {
         let bytes = format!("{line}\n").into_bytes();
-        let file = Arc::clone(&self.file);
-        let written = blocking(move || {
-            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-            file.write_all(&bytes)?;
-            file.sync_data()
-        });
+        let end = Arc::clone(&self.end);
+        let written = blocking(move || end.lock().unwrap_or_else(PoisonError::into_inner).append(&bytes));
         written.await?.map_err(|e| failed(e, &self.path))
     }
 }
@@ -125,5 +154,21 @@ mod tests {
         log.append("four").await.unwrap();
         let (_, lines) = AppendLog::open(path).await.unwrap();
         assert_eq!(lines, ["three", "four"]);
+    }
+
+    /// As after a full disk: half a line was written, then an error came.
+    #[tokio::test]
+    async fn a_line_that_failed_is_not_gone_on_with() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let (log, _) = AppendLog::open(path.clone()).await.unwrap();
+        log.append("one").await.unwrap();
+        {
+            let mut end = log.end.lock().unwrap();
+            end.file.write_all(b"tw").unwrap();
+            end.is_cut = true;
+        }
+        log.append("three").await.unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\nthree\n");
     }
 }

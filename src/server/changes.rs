@@ -25,7 +25,7 @@ const MAX_KEY: usize = 256;
 
 /// Whether a command is [`AppendRows`].
 pub(super) fn is_append(command: &Any) -> bool {
-    command.type_url.rsplit('/').next() == Some("sandur.v1.AppendRows")
+    is_named(command, "sandur.v1.AppendRows")
 }
 
 impl Statements {
@@ -101,7 +101,7 @@ impl Statements {
 
     /// Action CommitStatus.
     pub(super) async fn commit_status(&self, body: &[u8]) -> Result<Vec<u8>> {
-        let request: CommitStatus = decode(body)?;
+        let request: CommitStatus = decode(body, "sandur.v1.CommitStatus")?;
         let id = match request.of {
             Some(commit_status::Of::CommitId(id)) => id,
             Some(commit_status::Of::IdempotencyKey(key)) => commit_id_of(&key)?,
@@ -132,10 +132,17 @@ pub(super) fn commit_id_of(key: &str) -> Result<String> {
     Ok(format!("key:{key}"))
 }
 
-/// The message in a body that is an `Any`.
-fn decode<M: Message + Default>(body: &[u8]) -> Result<M> {
+/// The message of this name in a body that is an `Any`.
+fn decode<M: Message + Default>(body: &[u8], name: &str) -> Result<M> {
     let any = Any::decode(body).map_err(|_| Error::invalid("the body is not a google.protobuf.Any"))?;
+    if !is_named(&any, name) {
+        return Err(Error::invalid(format!("the body is not a {name}")));
+    }
     M::decode(any.value).map_err(|e| Error::invalid(format!("the body does not decode: {e}")))
+}
+
+fn is_named(any: &Any, name: &str) -> bool {
+    any.type_url.rsplit('/').next() == Some(name)
 }
 
 fn count(done: &Done) -> Result<i64> {

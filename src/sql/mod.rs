@@ -5,6 +5,7 @@
 //! [`Statement`] run again reads the same snapshots.
 
 mod bounded;
+mod casts;
 mod change;
 mod dialect;
 mod engine;

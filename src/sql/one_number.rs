@@ -31,7 +31,8 @@ pub(super) fn computed(expr: Expr, schema: &DFSchema) -> Expr {
     let may_be_new = match &expr {
         Expr::BinaryExpr(of) => of.op.is_numerical_operators(),
         Expr::Negative(inner) => !is_literal(inner),
-        Expr::ScalarFunction(call) => !Unary::is(&call.func),
+        // A field of a struct is a file's value, and what prunes by it must see it.
+        Expr::ScalarFunction(call) => !Unary::is(&call.func) && call.func.name() != "get_field",
         Expr::Cast(cast) => cast.field.data_type().is_floating() && cast.expr.get_type(schema).is_ok_and(|of| of.is_string()),
         _ => false,
     };

@@ -4,13 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow::compute::kernels::cmp::not_distinct;
-use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::common::{JoinType, TableReference};
 use datafusion::logical_expr::{Distinct, Expr, LogicalPlan};
 use datafusion::sql::sqlparser::ast::{SelectItem, SetExpr, Statement as Ast};
 
+use super::casts::lossless;
 use crate::error::{Error, Result};
 
 /// For each table, as its name is spelled in the plan: spelling of a column in the plan and in the table.
@@ -162,10 +161,6 @@ fn fit(column: &ArrayRef, field: &Field) -> Result<ArrayRef> {
     if column.data_type() == field.data_type() {
         return Ok(Arc::clone(column));
     }
-    let strict = CastOptions {
-        safe: false,
-        ..CastOptions::default()
-    };
     let unfit = || {
         Error::invalid(format!(
             "a bound value does not fit the column of the result, which was announced as {}; cast the parameter: CAST(? AS DOUBLE)",
@@ -173,14 +168,7 @@ fn fit(column: &ArrayRef, field: &Field) -> Result<ArrayRef> {
         ))
         .with("column", field.name())
     };
-    let fitted = cast_with_options(column, field.data_type(), &strict).map_err(|e| unfit().with_source(e))?;
-    let is_number = |of: &DataType| of.is_numeric() || of.is_temporal();
-    if is_number(column.data_type()) && is_number(field.data_type()) {
-        // What is cut off is missing on the way back.
-        let back = cast_with_options(&fitted, column.data_type(), &strict).map_err(|e| unfit().with_source(e))?;
-        if not_distinct(&back, column)?.true_count() < column.len() {
-            return Err(unfit());
-        }
-    }
-    Ok(fitted)
+    lossless(column, field.data_type())
+        .map_err(|e| unfit().with_source(e))?
+        .ok_or_else(unfit)
 }

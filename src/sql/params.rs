@@ -8,13 +8,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch};
-use arrow::compute::{CastOptions, can_cast_types, cast_with_options};
+use arrow::compute::can_cast_types;
 use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{ParamValues, ScalarValue, metadata::ScalarAndMetadata};
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
+use super::casts::strict;
 use super::errors::from_datafusion;
 use crate::error::{Error, Result};
 
@@ -185,11 +186,7 @@ fn bind(parameter: &Declared, values: &ArrayRef) -> Result<ArrayRef> {
     if !can_cast_types(bound, &target) {
         return Err(unfit(parameter, bound));
     }
-    let strict = CastOptions {
-        safe: false,
-        ..CastOptions::default()
-    };
-    cast_with_options(values, &target, &strict).map_err(|e| unfit(parameter, bound).with_source(e))
+    strict(values, &target).map_err(|e| unfit(parameter, bound).with_source(e))
 }
 
 fn unfit(parameter: &Declared, bound: &DataType) -> Error {

@@ -18,6 +18,15 @@ pub(super) fn name_by_text(statement: &mut Ast) -> bool {
     namer.named
 }
 
+/// Whether the engine names it by less than its text.
+fn is_named_alike(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(inner) => is_named_alike(inner),
+        Expr::Cast { .. } | Expr::Subquery(_) => true,
+        _ => false,
+    }
+}
+
 struct Namer {
     named: bool,
 }
@@ -28,9 +37,10 @@ impl VisitorMut for Namer {
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
         let mut seen: Vec<String> = Vec::new();
         for item in &mut select.projection {
-            let SelectItem::UnnamedExpr(expr @ (Expr::Cast { .. } | Expr::Subquery(_) | Expr::Nested(_))) = item else {
+            let SelectItem::UnnamedExpr(expr) = item else { continue };
+            if !is_named_alike(expr) {
                 continue;
-            };
+            }
             let text = expr.to_string();
             // The same one twice is for the user to name.
             if seen.contains(&text) {

@@ -10,7 +10,6 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, StringArray, StringBuilder};
-use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, FieldRef, TimeUnit};
 use datafusion::common::{ScalarValue, exec_datafusion_err, plan_datafusion_err, plan_err};
 use datafusion::error::Result;
@@ -19,6 +18,7 @@ use datafusion::logical_expr::{
 };
 use serde_json::Value;
 
+use super::casts::strict;
 use super::types::ZONE;
 
 /// Most steps of a path.
@@ -81,11 +81,7 @@ impl ScalarUDFImpl for VariantGet {
                 other => Some(other.to_string()),
             })?,
         };
-        let strict = CastOptions {
-            safe: false,
-            ..CastOptions::default()
-        };
-        let array = cast_with_options(&found, args.return_field.data_type(), &strict)
+        let array = strict(&found, args.return_field.data_type())
             .map_err(|e| exec_datafusion_err!("a part of a variant is not of the type asked for: {e}"))?;
         if all_scalar {
             return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&array, 0)?));

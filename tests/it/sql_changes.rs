@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, TimestampNanosecondArray};
 use futures::StreamExt;
 use sandur::cache::Caches;
 use sandur::catalog::Catalogs;
@@ -100,7 +100,7 @@ async fn a_table_is_made_filled_and_dropped() {
     assert_eq!(w.run("DROP TABLE s.t").await.verb, "DROP TABLE");
     assert_eq!(w.refused("DROP TABLE s.t").await.0, ErrorKind::NotFound);
     w.run("DROP TABLE IF EXISTS s.t").await;
-    w.run("DROP SCHEMA s").await;
+    w.run("DROP SCHEMA S").await;
     w.run("DROP SCHEMA IF EXISTS s").await;
 }
 
@@ -266,6 +266,21 @@ async fn rows_of_a_stream_are_appended_once_for_a_key() {
     assert_eq!(w.rows("SELECT count(*), sum(id), min(name) FROM s.t").await[1], "4|6|a");
     let status = w.engine.commits().unwrap().status("key:one").await.unwrap();
     assert!(matches!(status, CommitStatus::Committed { snapshot_id: Some(_) }), "{status:?}");
+    let cut = RecordBatch::try_from_iter([("id", Arc::new(Float64Array::from(vec![1.5])) as ArrayRef)]).unwrap();
+    let cut = futures::stream::iter([Ok(cut)]).boxed();
+    assert_eq!(
+        w.engine.append(&name, cut, &defaults(), None).await.unwrap_err().kind(),
+        ErrorKind::InvalidInput
+    );
+    w.run("CREATE TABLE s.at (at TIMESTAMP)").await;
+    let nanos = |v| {
+        let batch = RecordBatch::try_from_iter([("at", Arc::new(TimestampNanosecondArray::from(vec![v])) as ArrayRef)]).unwrap();
+        futures::stream::iter([Ok(batch)]).boxed()
+    };
+    let moments = ["s".to_owned(), "at".to_owned()];
+    assert_eq!(w.engine.append(&moments, nanos(-1_000), &defaults(), None).await.unwrap().rows, 1);
+    let refused = w.engine.append(&moments, nanos(-1), &defaults(), None).await.unwrap_err();
+    assert!(refused.to_string().contains("without loss"), "{refused}");
     let failing = futures::stream::iter([Ok(batch), Err(sandur::error::Error::cancelled("gone"))]).boxed();
     assert!(w.engine.append(&name, failing, &defaults(), Some("key:two")).await.is_err());
     assert_eq!(w.rows("SELECT count(*) FROM s.t").await[1], "4");

@@ -7,12 +7,12 @@ use super::super::args::{FsckArgs, TableCommand};
 use super::super::output::Out;
 use super::super::run::Failure;
 use super::super::serve::default_catalogs;
-use super::super::wiring::{Parts, iceberg_metadata, iceberg_table};
+use super::super::wiring::Parts;
 use super::report;
 use crate::catalog::files_catalog;
 use crate::config::{CatalogConfig, Config};
 use crate::error::{Error, ErrorKind, Result};
-use crate::iceberg::check_table;
+use crate::iceberg::{IcebergTable, check_table};
 use crate::sql::parse_as_of;
 use crate::table::{AsOf, ScanRequest, Table};
 
@@ -28,7 +28,7 @@ pub(in super::super) async fn table(command: TableCommand) -> Result<(), Failure
         let mut out = Out::new();
         return Ok(out.line(&text)?);
     }
-    let metadata = iceberg_metadata(table.as_ref())?;
+    let metadata = IcebergTable::of(table.as_ref())?.metadata();
     let text = match &command {
         TableCommand::History(_) if args.as_of.is_some() => {
             return Err(Failure::Usage(Error::invalid("history shows all snapshots: leave --as-of out")));
@@ -50,7 +50,7 @@ pub(in super::super) async fn table(command: TableCommand) -> Result<(), Failure
 /// Runs `sandur fsck`: a line for each rule that is broken.
 pub(in super::super) async fn fsck(args: FsckArgs) -> Result<(), Failure> {
     let table = load_table(&args.table, args.config.as_deref()).await?;
-    let check = check_table(iceberg_table(table.as_ref())?).await?;
+    let check = check_table(IcebergTable::of(table.as_ref())?).await?;
     let mut out = Out::new();
     for finding in &check.findings {
         out.line(finding)?;

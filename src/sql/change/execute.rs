@@ -22,10 +22,10 @@ use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::iceberg::commit::{Change as TableChange, Committed};
 use crate::iceberg::manifest::DataFile;
 use crate::iceberg::spec::TableMetadata;
-use crate::iceberg::written_columns;
+use crate::iceberg::{IcebergTable, written_columns};
 use crate::io::TableIo;
 use crate::runtime::DecodePool;
-use crate::table::TableIdent;
+use crate::table::{Table, TableIdent};
 use crate::write::commit::Commits;
 use crate::write::{DataWriter, WriterLimits};
 
@@ -91,32 +91,31 @@ impl Changes {
     pub(in super::super) async fn plan(&self, sql: &str, change: &Change, defaults: &Defaults) -> Result<Option<Prepared>> {
         self.writing()?;
         let catalogs = &self.planner.catalogs;
-        let catalog = match change {
-            Change::Insert(insert) => names::written_table(catalogs, defaults, &insert.table).await?.0.catalog,
-            Change::CreateTable(create) => names::new_table(catalogs, defaults, &create.name).await?.catalog,
-            Change::DropTable { name, if_exists, .. } => match names::find(catalogs, defaults, name).await {
-                Err(e) if *if_exists && e.kind() == ErrorKind::NotFound => return Ok(None),
-                found => found?.catalog,
-            },
-            Change::CreateSchema { name, .. } | Change::DropSchema { name, .. } => {
-                names::schema(catalogs, defaults, name)?.0.name().to_owned()
-            }
-        };
-        catalogs.writable(&catalog)?;
         match change {
             Change::Insert(insert) => {
-                let (ident, _) = names::written_table(&self.planner.catalogs, defaults, &insert.table).await?;
+                let (ident, _) = names::written_table(catalogs, defaults, &insert.table).await?;
                 let table = self.writing()?.commits.table(&ident).await?;
                 let target = Target::new(written(table.metadata())?, &insert.columns, insert.by_name)?;
                 let prepared = self.planner.prepare_query(sql, insert.query, Some(target), defaults, None).await?;
-                Ok(Some(prepared))
+                return Ok(Some(prepared));
             }
-            Change::CreateTable(create) => match create.query {
-                Some(query) => Ok(Some(self.planner.prepare_query(sql, query, None, defaults, None).await?)),
-                None => Ok(None),
+            Change::CreateTable(create) => {
+                let ident = names::new_table(catalogs, defaults, &create.name).await?;
+                catalogs.writable(&ident.catalog)?;
+                if let Some(query) = create.query {
+                    return Ok(Some(self.planner.prepare_query(sql, query, None, defaults, None).await?));
+                }
+            }
+            Change::DropTable { name, if_exists, .. } => match names::find(catalogs, defaults, name).await {
+                Err(e) if *if_exists && e.kind() == ErrorKind::NotFound => {}
+                found => catalogs.writable(&found?.catalog).map(|_| ())?,
             },
-            _ => Ok(None),
+            Change::CreateSchema { name, .. } | Change::DropSchema { name, .. } => {
+                let (catalog, _) = names::schema(catalogs, defaults, name)?;
+                catalogs.writable(catalog.name())?;
+            }
         }
+        Ok(None)
     }
 
     /// Carries the statement out.
@@ -166,6 +165,7 @@ impl Changes {
             Change::DropSchema { name, if_exists, cascade } => {
                 let (catalog, schema) = names::schema(catalogs, defaults, name)?;
                 let writable = catalogs.writable(catalog.name())?;
+                let schema = names::stored_schema(catalog, &schema).await?.unwrap_or(schema);
                 if *cascade {
                     for ident in catalog.list_tables(&schema).await? {
                         writable.drop_table(&ident).await.context("table", || ident)?;
@@ -190,20 +190,22 @@ impl Changes {
         names::check_branch(metadata, &branch).context("table", || ident.clone())?;
         let target = Target::new(written(metadata)?, &insert.columns, insert.by_name)?;
         let prepared = self.planner.prepare_query(sql, insert.query, Some(target), defaults, None).await?;
-        let commit_id = with.commit_id.map_or_else(Commits::new_id, str::to_owned);
-        let writing = self.writing()?;
-        let writer = writing.writer(table.io(), metadata)?;
-        let files = self
-            .write(prepared, writer, with.parameters)
-            .await
-            .context("table", || ident.clone())?;
+        let writer = self.writing()?.writer(table.io(), metadata)?;
+        let files = self.write(prepared, writer, with.parameters).await;
+        self.commit(&table, branch, files, with.commit_id).await
+    }
+
+    /// Adds data files to a table.
+    async fn commit(&self, table: &IcebergTable, branch: String, files: Result<Vec<DataFile>>, commit_id: Option<&str>) -> Result<Done> {
+        let files = files.context("table", || table.ident().clone())?;
         let done = of_files("INSERT", &files);
         // Nothing to say to other readers: as Postgres, no rows are no error.
         if files.is_empty() {
             return Ok(done);
         }
-        let change = TableChange::append(Arc::clone(metadata), commit_id.clone(), files).on_branch(branch);
-        let committed = self.writing()?.commits.commit(&table, change).await?;
+        let commit_id = commit_id.map_or_else(Commits::new_id, str::to_owned);
+        let change = TableChange::append(Arc::clone(table.metadata()), commit_id.clone(), files).on_branch(branch);
+        let committed = self.writing()?.commits.commit(table, change).await?;
         Ok(of_commit(done, &committed, commit_id))
     }
 
@@ -211,7 +213,7 @@ impl Changes {
     pub(in super::super) async fn append(
         &self,
         name: &[String],
-        mut rows: BoxStream<'_, Result<RecordBatch>>,
+        rows: BoxStream<'_, Result<RecordBatch>>,
         defaults: &Defaults,
         commit_id: Option<&str>,
     ) -> Result<Done> {
@@ -222,29 +224,10 @@ impl Changes {
         let target = Target::new(written(metadata)?, &[], true)?;
         let permit = Arc::clone(&self.admission).acquire_owned().await;
         let _permit = permit.map_err(|e| Error::internal("admission has ended").with_source(e))?;
-        let mut writer = self.writing()?.writer(table.io(), metadata)?;
-        let taken = async {
-            while let Some(batch) = rows.next().await {
-                writer.write(&target.rows(&batch?)?).await?;
-            }
-            Ok(())
-        };
-        let files = match taken.await {
-            Ok(()) => writer.finish().await,
-            Err(error) => {
-                give_up(writer).await;
-                Err(error)
-            }
-        };
-        let files = files.context("table", || ident.clone())?;
-        let done = of_files("INSERT", &files);
-        if files.is_empty() {
-            return Ok(done);
-        }
-        let commit_id = commit_id.map_or_else(Commits::new_id, str::to_owned);
-        let change = TableChange::append(Arc::clone(metadata), commit_id.clone(), files).on_branch(branch);
-        let committed = self.writing()?.commits.commit(&table, change).await?;
-        Ok(of_commit(done, &committed, commit_id))
+        let writer = self.writing()?.writer(table.io(), metadata)?;
+        let rows = rows.map(|batch| target.rows(&batch?)).boxed();
+        let files = fill(writer, rows).await;
+        self.commit(&table, branch, files, commit_id).await
     }
 
     async fn create_table(&self, sql: &str, create: &CreateTable, defaults: &Defaults, with: With<'_>) -> Result<Done> {
@@ -328,23 +311,28 @@ impl Changes {
     }
 
     /// Runs a query into files.
-    async fn write(&self, prepared: Prepared, mut writer: DataWriter, parameters: Option<&RecordBatch>) -> Result<Vec<DataFile>> {
+    async fn write(&self, prepared: Prepared, writer: DataWriter, parameters: Option<&RecordBatch>) -> Result<Vec<DataFile>> {
         let values = Values::new(&prepared.parameters, parameters)?;
         let permit = Arc::clone(&self.admission).acquire_owned().await;
         let permit = permit.map_err(|e| Error::internal("admission has ended").with_source(e))?;
-        let rows = async {
-            let mut rows = run::start(&self.planner.pool, &self.planner.state, prepared, values, permit).await?;
-            while let Some(batch) = rows.next().await {
-                writer.write(&batch.map_err(from_datafusion)?).await?;
-            }
-            Ok(())
-        };
-        match rows.await {
-            Ok(()) => writer.finish().await,
-            Err(error) => {
-                give_up(writer).await;
-                Err(error)
-            }
+        let rows = run::start(&self.planner.pool, &self.planner.state, prepared, values, permit).await?;
+        fill(writer, rows.map(|batch| batch.map_err(from_datafusion)).boxed()).await
+    }
+}
+
+/// Writes rows into files; of a stream that fails none is left.
+async fn fill(mut writer: DataWriter, mut rows: BoxStream<'_, Result<RecordBatch>>) -> Result<Vec<DataFile>> {
+    let taken = async {
+        while let Some(batch) = rows.next().await {
+            writer.write(&batch?).await?;
+        }
+        Ok(())
+    };
+    match taken.await {
+        Ok(()) => writer.finish().await,
+        Err(error) => {
+            give_up(writer).await;
+            Err(error)
         }
     }
 }

@@ -7,12 +7,12 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, FieldRef, Schema};
 use datafusion::common::{Column, DataFusionError, Result as DfResult, ScalarValue};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Values, cast};
 
+use super::super::casts::{lossless, strict};
 use super::super::errors::from_datafusion;
 use super::uuid_text::{TEXT_TO_UUID, uuids_of};
 use crate::error::{Error, Result, ResultExt};
@@ -192,11 +192,13 @@ fn stored(values: &ArrayRef, column: &Written) -> Result<ArrayRef> {
     if !is_assignable(from, to) {
         return Err(Error::invalid(format!("the column is of type {to} and gets values of type {from}")));
     }
-    let exact = CastOptions {
-        safe: false,
-        ..CastOptions::default()
+    let unfit = || Error::invalid(format!("a value does not fit type {to} without loss"));
+    // A float keeps as much of a double as it can, here as everywhere.
+    let cast = match to {
+        DataType::Float32 if from.is_floating() => strict(values, to).map(Some),
+        _ => lossless(values, to),
     };
-    cast_with_options(values, to, &exact).map_err(|e| Error::invalid(format!("a value does not fit: {e}")))
+    cast.map_err(|e| unfit().with_source(e))?.ok_or_else(unfit)
 }
 
 fn missing(column: &Written) -> DfResult<Expr> {

@@ -20,9 +20,7 @@ pub(super) async fn new_table(catalogs: &Catalogs, defaults: &Defaults, name: &[
     };
     let catalog = catalogs.catalog(catalog)?;
     let schema = schema.unwrap_or(DEFAULT_SCHEMA);
-    let schemas = catalog.list_schemas().await?;
-    let stored = match_name("schema", schemas.iter().map(String::as_str), schema)?;
-    let stored = stored.ok_or_else(|| {
+    let stored = stored_schema(catalog.as_ref(), schema).await?.ok_or_else(|| {
         Error::not_found(format!(
             "schema \"{schema}\" does not exist in catalog \"{}\": CREATE SCHEMA makes it",
             catalog.name()
@@ -34,6 +32,15 @@ pub(super) async fn new_table(catalogs: &Catalogs, defaults: &Defaults, name: &[
         )));
     }
     Ok(TableIdent::new(catalog.name(), stored, table))
+}
+
+/// The stored spelling of a schema's name.
+///
+/// Errors: `InvalidInput` for an ambiguous name.
+pub(super) async fn stored_schema(catalog: &dyn Catalog, schema: &str) -> Result<Option<String>> {
+    let schemas = catalog.list_schemas().await?;
+    let stored = match_name("schema", schemas.iter().map(String::as_str), schema)?;
+    Ok(stored.map(str::to_owned))
 }
 
 /// The table that a name means, with a branch where the name ends in `.branch_x` or the session has one.

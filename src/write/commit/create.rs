@@ -42,6 +42,7 @@ impl Commits {
     /// Errors: what [`MetadataBuilder::new_table`] says; `AlreadyExists` for the name; `Unavailable`.
     pub async fn stage_table(&self, ident: &TableIdent, new: NewTable) -> Result<Creation> {
         let catalog = self.catalogs.writable(&ident.catalog)?;
+        self.journal_of(&ident.catalog).await?;
         if catalog.pointer(ident).await?.is_some() {
             return Err(exists(ident));
         }
@@ -101,7 +102,7 @@ impl Commits {
     /// Errors: as [`Self::commit`] and [`Self::create_table`].
     pub async fn create_table_with(&self, creation: &Creation, change: Change) -> Result<Committed> {
         let ident = &creation.ident;
-        let journal = self.journal(ident).await?;
+        let journal = self.journal_of(&ident.catalog).await?;
         let lock = self.lock_of(ident);
         let _one_at_a_time = lock.lock().await;
         let driver = Driver {

@@ -3,7 +3,6 @@
 //! Invariants: what the engine asks for is done as it is asked, and nothing else; the table is read past
 //! every cache; what may have happened is told as it is, never guessed.
 
-use std::any::Any;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -13,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::iceberg::IcebergTable;
 use crate::iceberg::commit::{Action, Event, FileToRead, Loaded, NewFile, Outcome, Random, ReadKind, SwapAnswer, WriteKind};
 use crate::io::{Created, FileKind, TableIo};
-use crate::table::{Table, TableIdent};
+use crate::table::TableIdent;
 
 /// Largest manifest or manifest list that is read.
 const READ_LIMIT: u64 = 1 << 30;
@@ -47,7 +46,7 @@ impl Driver<'_> {
             Action::Load if self.unnamed.is_some() => self.unnamed.clone().map(Event::Loaded).ok_or_else(|| Error::internal("no table"))?,
             Action::Load => {
                 let table = self.catalogs.table(self.ident).await?;
-                let table = iceberg(table.as_ref())?;
+                let table = IcebergTable::of(table.as_ref())?;
                 Event::Loaded(Loaded {
                     metadata: Arc::clone(table.metadata()),
                     location: table.metadata_location().to_owned(),
@@ -142,16 +141,6 @@ fn answer(outcome: SwapOutcome) -> SwapAnswer {
         SwapOutcome::Failed(error) => SwapAnswer::Failed(error),
         SwapOutcome::Unknown(error) => SwapAnswer::Unknown(error),
     }
-}
-
-/// The table as one of Iceberg's.
-///
-/// Errors: `Unsupported` for another format.
-pub(super) fn iceberg(table: &dyn Table) -> Result<&IcebergTable> {
-    let any: &dyn Any = table;
-    any.downcast_ref::<IcebergTable>().ok_or_else(|| {
-        Error::unsupported(format!("tables of format {} cannot be written yet", table.format())).with("table", table.ident())
-    })
 }
 
 /// Milliseconds since the epoch.

@@ -22,7 +22,7 @@ use crate::io::{Storage, TableIo, normalise};
 use crate::table::{Table, TableIdent};
 use crate::telemetry::QueryId;
 
-use driver::{Driver, chance, iceberg};
+use driver::{Driver, chance};
 use journal::{Close, Journal, Noted, Open};
 
 pub use create::Creation;
@@ -66,20 +66,21 @@ impl Commits {
     ///
     /// Errors: `NotFound`; `Unsupported` for a table or catalog that cannot be written.
     pub async fn table(&self, ident: &TableIdent) -> Result<IcebergTable> {
-        self.catalogs.writable(&ident.catalog)?;
+        // Before files are written: a process that may not commit would leave them behind.
+        self.journal_of(&ident.catalog).await?;
         let table = self.catalogs.table(ident).await?;
-        let table = iceberg(table.as_ref())?;
+        let table = IcebergTable::of(table.as_ref())?;
         check_in_place(table).context("table", || ident)?;
         Ok(table.clone())
     }
 
     /// Commits a change of a table.
     ///
-    /// Errors: `CommitConflict` and others: the change was not made and its files are gone;
+    /// Errors: `CommitConflict` and others: the change was not made; its files are deleted where that is proved;
     /// `CommitStateUnknown`: it may have been made, [`Self::status`] tells more.
     pub async fn commit(&self, table: &IcebergTable, change: Change) -> Result<Committed> {
         let ident = table.ident();
-        let journal = self.journal(ident).await?;
+        let journal = self.journal_of(&ident.catalog).await?;
         let journal = ready(&journal)?;
         let lock = self.lock_of(ident);
         let _one_at_a_time = lock.lock().await;
@@ -123,11 +124,18 @@ impl Commits {
         Ok(CommitStatus::Unknown)
     }
 
-    /// Finds out what earlier processes left open on this table.
+    /// Finds out what became of commits to this table that ended without an answer, of earlier processes or of
+    /// callers that went away.
+    ///
+    /// Errors: `Unavailable` while one of them may still be applied: a commit after it might double it.
     async fn settle_left_open(&self, journal: &Journal, ident: &TableIdent) -> Result<()> {
         for open in journal.left_open().into_iter().filter(|open| open.ident() == *ident) {
-            if let Outcome::Unknown { error, .. } = self.reconcile(journal, &open).await? {
-                tracing::warn!(table = %ident, commit_id = open.entry.commit_id, %error, "a commit of an earlier process is still open");
+            if let Outcome::Unknown { commit_id, error } = self.reconcile(journal, &open).await? {
+                let message = "it is not known yet what became of an earlier commit to the table; try again later";
+                return Err(Error::unavailable(message)
+                    .with("commit_id", commit_id)
+                    .with("table", ident)
+                    .with_source(error));
             }
         }
         Ok(())
@@ -136,7 +144,7 @@ impl Commits {
     async fn reconcile(&self, journal: &Journal, open: &Open) -> Result<Outcome> {
         let ident = open.ident();
         let io = match self.catalogs.table(&ident).await {
-            Ok(table) => iceberg(table.as_ref())?.io().clone(),
+            Ok(table) => IcebergTable::of(table.as_ref())?.io().clone(),
             // Nothing is read or written but the table's metadata, by the catalog.
             Err(e) if e.kind() == ErrorKind::NotFound => TableIo::new(Arc::clone(&self.storage), Default::default(), [])?,
             Err(e) => return Err(e),
@@ -150,10 +158,6 @@ impl Commits {
         };
         let mut reconciler = Reconciler::new(open.entry.clone(), chance());
         Ok(driver.run(|event, now| reconciler.step(event, now)).await)
-    }
-
-    async fn journal(&self, ident: &TableIdent) -> Result<Arc<OnceCell<Journal>>> {
-        self.journal_of(&ident.catalog).await
     }
 
     /// The catalog's journal, opened.
@@ -206,7 +210,15 @@ async fn finish(driver: &Driver<'_>, change: Change) -> Result<Committed> {
             }
             Err(not.error.with("table", driver.ident))
         }
-        Outcome::Unknown { error, .. } => Err(error.with("table", driver.ident)),
+        Outcome::Unknown { error, .. } if error.kind() == ErrorKind::CommitStateUnknown => Err(error.with("table", driver.ident)),
+        // Callers clean up after every other kind.
+        Outcome::Unknown { commit_id, error } => {
+            let message = "it is not known whether the commit was made";
+            Err(Error::new(ErrorKind::CommitStateUnknown, message)
+                .with("commit_id", commit_id)
+                .with("table", driver.ident)
+                .with_source(error))
+        }
     }
 }
 

@@ -197,6 +197,22 @@ fn a_cast_that_rounds_does_not_prune() {
     assert_eq!(by_metrics(&table, "x = cast('1.2345' as decimal(20,4))", &json!([["1.2345"]])), 1);
 }
 
+/// A field is a file's value: nothing stands between it and what prunes by it, as around a number that is computed.
+#[test]
+fn floating_point_fields_of_structs_prune() {
+    let schema = Schema::new([
+        optional(1, "x", Type::Int),
+        optional(2, "s", Type::fields([optional(3, "d", Type::Double)])),
+    ]);
+    let mut table = TableBuilder::temp(schema).create();
+    table.append(DataFile::named("A").rows(json!([[1, {"d": 1.5}]])));
+    table.append(DataFile::named("B").rows(json!([[2, {"d": 2.5}], [3, null]])));
+    for (condition, rows) in [("s['d'] = 1.5", json!([[1]])), ("s['d'] > 2.0", json!([[2]]))] {
+        let answer = answers(&table, &format!("SELECT x FROM t WHERE {condition}"), &rows);
+        assert_eq!(answer.scan.counters.files_skipped_by_metrics(), 1, "{condition}");
+    }
+}
+
 #[test]
 fn renamed_and_nested_columns_are_judged_by_their_ids() {
     let inner = |name| Type::fields([optional(3, name, Type::Int)]);
