@@ -132,6 +132,29 @@ fn every_source_opens_with_its_purpose() {
 }
 
 #[test]
+fn every_rule_that_a_comment_names_is_told() {
+    let told = std::fs::read_to_string(root().join("docs/requirements.md")).unwrap();
+    let told: BTreeSet<&str> = words_with_hyphens(&told).filter(|word| is_rule_id(word)).collect();
+    let mut missing = BTreeSet::new();
+    for file in sources() {
+        let named = words_with_hyphens(&file.text).filter(|word| is_rule_id(word) && !told.contains(word));
+        missing.extend(named.map(|id| format!("{id} ({})", file.name)));
+    }
+    assert!(missing.is_empty(), "not in docs/requirements.md: {missing:?}");
+}
+
+fn words_with_hyphens(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '-')
+}
+
+/// `IC-8`, `SE-20`.
+fn is_rule_id(word: &str) -> bool {
+    word.split_once('-').is_some_and(|(group, number)| {
+        ["AT", "IC", "INV", "IT", "OP", "SE", "T"].contains(&group) && !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit())
+    })
+}
+
+#[test]
 fn no_source_is_too_long() {
     let long: Vec<String> = sources()
         .iter()

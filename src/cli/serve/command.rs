@@ -15,6 +15,7 @@ use super::super::wiring::{self, Parts};
 use super::greeting::client_lines;
 use super::sample::{self, Laid};
 use super::setup::{ICEBERG, Setup, Warehouse, add_locations, setup};
+use super::warm_up::warm_up;
 use crate::catalog::Catalogs;
 use crate::config::Config;
 use crate::error::{Error, Result};
@@ -47,6 +48,7 @@ async fn run(args: ServeArgs, setup: Setup) -> Result<(), Failure> {
         sample::register(catalogs.writable(ICEBERG)?, ICEBERG, Path::new(&warehouse.iceberg)).await?;
     }
     let engine = Arc::new(parts.engine(&config, catalogs)?);
+    warm_up(&engine).await;
     let listener = bind(&config).await?;
     let address = listener
         .local_addr()
