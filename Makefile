@@ -1,5 +1,5 @@
 # Two commands set everything up: `make run` and `make test`. See README.md.
-.PHONY: run test test-full bench-scan bench-planning fmt
+.PHONY: run test test-full bench-scan bench-planning bench-writing fmt
 
 # Installs what is missing, builds, serves the sample tables. ARGS go to `sandur serve`.
 run:
@@ -20,6 +20,10 @@ bench-scan:
 # A point query over 10,000 files and opening 1,000 commits, beside DuckDB and pyiceberg. See benches/README.md.
 bench-planning:
 	@benches/run.sh planning $(ARGS)
+
+# Ten million rows written, beside DuckDB and pyiceberg. See benches/README.md.
+bench-writing:
+	@benches/run.sh writing $(ARGS)
 
 fmt:
 	@cargo fmt

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `make bench-scan` and `make bench-planning`: installs what is missing, builds the release server unless SANDUR_BIN
+# `make bench-scan`, `make bench-planning` and `make bench-writing`: installs what is missing, builds the release server unless SANDUR_BIN
 # names one, and runs benches/NAME/run.py with the arguments given. See benches/README.md.
 set -euo pipefail
 . "$(dirname "$0")/../scripts/lib.sh"
@@ -22,5 +22,5 @@ if [ -z "${SANDUR_BIN:-}" ] && [[ " $* " != *" --duckdb-only "* && " $* " != *" 
   (cd "$PROJECT" && cargo build --release --locked --bin sandur)
 fi
 # The writer of manifests and the reading of results are shared.
-export PYTHONPATH=$PROJECT/benches/shared:$PROJECT/tests/clients
+export PYTHONPATH=$PROJECT/benches/shared:$PROJECT/benches/full_scan:$PROJECT/tests/clients
 exec "$BENCH_VENV/bin/python" "$PROJECT/benches/$name/run.py" "$@"

@@ -41,25 +41,25 @@ def binary():
     return found.resolve()
 
 
-class Sandur:
-    """A server over the table, asked through ADBC from this process."""
+class Server:
+    """A server with these arguments, asked through ADBC from this process."""
 
     name = "Sandur"
+    table = None
 
-    def __init__(self, folder, logs):
+    def __init__(self, arguments, logs):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
+            port = self.port = probe.getsockname()[1]
         program = binary()
         self.log = pathlib.Path(logs) / "server.log"
         version = subprocess.run([program, "--version"], capture_output=True, text=True).stdout.split()
         if not version:
             raise Failed(f"{program} --version says nothing: is it the server?")
         self.version = version[-1]
-        self.table = f'files."default"."{folder.name}"'
         with self.log.open("wb") as log:
             self.child = subprocess.Popen(
-                [program, "serve", str(folder), "--listen", f"127.0.0.1:{port}"],
+                [program, "serve", *arguments, "--listen", f"127.0.0.1:{port}"],
                 cwd=logs,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -92,10 +92,26 @@ class Sandur:
         except (adbc_driver_manager.Error, pyarrow.ArrowException, OSError, ValueError, TypeError) as error:
             raise Failed(f"Sandur: {sql}: {error}\n{self.log.read_text()[-2_000:]}") from error
 
+    def update(self, sql):
+        """Runs a statement that changes something."""
+        try:
+            with self.connection.cursor() as cursor:
+                cursor.execute(sql)
+        except adbc_driver_manager.Error as error:
+            raise Failed(f"Sandur: {sql}: {error}\n{self.log.read_text()[-2_000:]}") from error
+
     def stop(self):
         if hasattr(self, "connection"):
             self.connection.close()
         end(self.child)
+
+
+class Sandur(Server):
+    """A server over one table."""
+
+    def __init__(self, folder, logs):
+        self.table = f'files."default"."{folder.name}"'
+        super().__init__([str(folder)], logs)
 
 
 class Child:

@@ -96,6 +96,14 @@ def test_jdbc_line(started, tmp_path, record):
     check_output(command, run(command, tmp_path))
 
 
+def test_pyiceberg_line(started, tmp_path):
+    output = run(pasted(started, "pyiceberg"), tmp_path)
+    table = sample("orders")
+    first = sorted(table["rows"])[:5]
+    for line, row in zip(output.strip().splitlines(), first, strict=True):
+        assert f"'order_id': {row[0]}, 'customer': '{row[1]}', 'product': '{row[2]}', 'quantity': {row[3]}" in line, output
+
+
 def test_the_sample_is_listed_with_live_and_deleted_rows(started):
     text = "".join(started.stdout)
     for name in NAMES:

@@ -42,7 +42,7 @@ fn current_snapshot_dangles(bytes: &[u8]) -> bool {
 }
 
 fn assert_lossless(bytes: &[u8], table: &TableMetadata, name: &str) {
-    let written: Value = serde_json::from_slice(&table.to_json_bytes().unwrap()).unwrap();
+    let written: Value = serde_json::from_slice(&table.to_json_bytes()).unwrap();
     assert_eq!(written, plain_json(bytes), "{name}");
 }
 

@@ -78,8 +78,9 @@ fn metadata_built_on_that_of_every_table_keeps_all_of_it() {
         let built = MetadataBuilder::from_base(Arc::clone(&base), None, 0).build();
         let built = built.unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_same(&built, &base, &name);
-        for (key, value) in base.raw.iter().filter(|(key, _)| *key != "last-updated-ms") {
-            assert_eq!(built.raw.get(key), Some(value), "{name}: {key}");
+        let members = built.raw_object().unwrap();
+        for (key, value) in base.raw_object().unwrap().iter().filter(|(key, _)| *key != "last-updated-ms") {
+            assert_eq!(members.get(key), Some(value), "{name}: {key}");
         }
         for compression in [MetadataCompression::None, MetadataCompression::Gzip] {
             let bytes = built.to_file_bytes(compression).unwrap();

@@ -12,13 +12,13 @@ use super::super::args::ServeArgs;
 use super::super::output::Out;
 use super::super::run::Failure;
 use super::super::wiring::{self, Parts};
-use super::greeting::client_lines;
+use super::greeting::{client_lines, pyiceberg_line};
 use super::sample::{self, Laid};
 use super::setup::{ICEBERG, Setup, Warehouse, add_locations, setup};
 use super::warm_up::warm_up;
 use crate::catalog::Catalogs;
 use crate::config::Config;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::Runtimes;
 use crate::sql::Engine;
 use crate::telemetry;
@@ -44,10 +44,13 @@ async fn run(args: ServeArgs, setup: Setup) -> Result<(), Failure> {
     }
     let catalogs = Arc::new(parts.catalogs(&config).await?);
     claim(&catalogs).await;
-    if let Some(warehouse) = warehouse.filter(|_| args.sample) {
-        sample::register(catalogs.writable(ICEBERG)?, ICEBERG, Path::new(&warehouse.iceberg)).await?;
+    let engine = Arc::new(parts.engine(&config, Arc::clone(&catalogs))?);
+    let sample = warehouse.filter(|_| args.sample);
+    if let Some(warehouse) = &sample {
+        let catalog = catalogs.writable(ICEBERG)?;
+        sample::register(catalog, ICEBERG, Path::new(&warehouse.iceberg)).await?;
+        sample::make(&engine, catalog, ICEBERG).await?;
     }
-    let engine = Arc::new(parts.engine(&config, catalogs)?);
     warm_up(&engine).await;
     let listener = bind(&config).await?;
     let address = listener
@@ -57,7 +60,7 @@ async fn run(args: ServeArgs, setup: Setup) -> Result<(), Failure> {
     let shutdown = CancellationToken::new();
     let mut serving = tokio::spawn(wiring::serve(listener, Arc::clone(&engine), shutdown.clone()));
     tracing::info!(%address, catalogs = config.catalogs.len(), "listening");
-    match greet(&engine, address, args.sample).await {
+    match greet(&engine, address, sample.as_ref()).await {
         // nobody reads the greeting; the server is there all the same
         Ok(()) | Err(Failure::OutputClosed) => {}
         Err(failure) => return Err(failure),
@@ -117,7 +120,7 @@ fn prepare(warehouse: &Warehouse, with_sample: bool) -> Result<()> {
         return Ok(());
     }
     let schema = Path::new(&warehouse.iceberg).join(sample::SCHEMA);
-    for table in sample::TABLES {
+    for table in sample::CARRIED {
         match sample::lay(table, &schema)? {
             Laid::Fresh => tracing::info!(table = table.name, "sample table laid"),
             Laid::Kept => {}
@@ -131,22 +134,29 @@ fn prepare(warehouse: &Warehouse, with_sample: bool) -> Result<()> {
     Ok(())
 }
 
-/// Prints what a person needs to go on, `ready` last.
-async fn greet(engine: &Engine, address: SocketAddr, with_sample: bool) -> Result<(), Failure> {
+/// Prints what a person needs to go on, `ready` last. `sample`: the warehouse that has the sample tables.
+async fn greet(engine: &Engine, address: SocketAddr, sample: Option<&Warehouse>) -> Result<(), Failure> {
     let mut out = Out::new();
     let mut sql = "SELECT 1";
-    if with_sample {
+    if sample.is_some() {
         sql = sample::QUERY;
-        for table in sample::TABLES {
-            let (live, deleted) = sample::count(engine, table).await?;
+        for table in sample::NAMES {
+            let (live, deleted) = match sample::count(engine, table).await {
+                // its absence was logged
+                Err(e) if e.kind() == ErrorKind::NotFound => continue,
+                counted => counted?,
+            };
             out.line(&format!(
                 "{:<30}{live:>5} rows, {deleted:>2} deleted",
-                format!("iceberg.{}.{}", sample::SCHEMA, table.name)
+                format!("iceberg.{}.{table}", sample::SCHEMA)
             ))?;
         }
     }
     for line in client_lines(address, sql) {
         out.line(&line)?;
+    }
+    if let Some(warehouse) = sample {
+        out.line(&pyiceberg_line(&warehouse.database, sample::MADE_HERE))?;
     }
     Ok(out.line("ready")?)
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Names the jars of sqlline and the driver, joined with `:`; set by who runs the server for others.
 const CLASSPATH_VARIABLE: &str = "SANDUR_JDBC_CLASSPATH";
 
-/// Names a Python that has the ADBC driver; set by who runs the server for others.
+/// Names a Python that has the ADBC driver and pyiceberg; set by who runs the server for others.
 const PYTHON_VARIABLE: &str = "SANDUR_PYTHON";
 
 /// Used when nothing says where the jars are.
@@ -16,10 +16,30 @@ const CLASSPATH_PLACEHOLDER: &str = "/path/to/sqlline-1.12.0-jar-with-dependenci
 /// The lines for a server at `address`; `sql` has no quotes in it.
 pub(super) fn client_lines(address: SocketAddr, sql: &str) -> [String; 3] {
     let program = program_name(std::env::current_exe().ok(), std::env::var_os("PATH").as_deref());
-    let named = |variable: &str| std::env::var(variable).ok().filter(|value| !value.is_empty());
-    let python = named(PYTHON_VARIABLE).unwrap_or_else(|| "python3".to_owned());
     let classpath = named(CLASSPATH_VARIABLE).unwrap_or_else(|| CLASSPATH_PLACEHOLDER.to_owned());
-    lines(address, sql, &program, &python, &classpath)
+    lines(address, sql, &program, &python(), &classpath)
+}
+
+/// The line that reads a table's first rows with pyiceberg, from the catalog's own SQLite file and past the server.
+/// `table` (schema, name, column to sort by) has no quotes in it.
+pub(super) fn pyiceberg_line(database: &str, table: [&str; 3]) -> String {
+    let [schema, name, column] = table;
+    // The path is an argument: whatever is in it, Python does not read it as code.
+    format!(
+        "{} -c \"import sys; from pyiceberg.catalog.sql import SqlCatalog; \
+         t = SqlCatalog('iceberg', uri='sqlite:///' + sys.argv[1]).load_table('{schema}.{name}'); \
+         print(*t.scan().to_arrow().sort_by('{column}').slice(0, 5).to_pylist(), sep=chr(10))\" {}",
+        shell_word(&python()),
+        shell_word(database)
+    )
+}
+
+fn named(variable: &str) -> Option<String> {
+    std::env::var(variable).ok().filter(|value| !value.is_empty())
+}
+
+fn python() -> String {
+    named(PYTHON_VARIABLE).unwrap_or_else(|| "python3".to_owned())
 }
 
 fn lines(address: SocketAddr, sql: &str, program: &str, python: &str, classpath: &str) -> [String; 3] {

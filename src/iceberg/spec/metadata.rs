@@ -1,13 +1,13 @@
 //! Table metadata (spec "Table Metadata"): parsed view plus the JSON it came from.
 //!
-//! Lossless: keys that are not known here are kept in `raw` and come back when the metadata
+//! Lossless: keys that are not known here are kept in `raw`, which stays text until somebody writes, and come back when the metadata
 //! is written again. Reading stands in `metadata_json`, writing in `metadata_write`, changes in
 //! `builder`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{NameMapping, NestedField, PartitionSpec, Schema, Snapshot, SnapshotManifests, SnapshotRef, SortOrder, Type};
 use crate::error::{Error, Result, ResultExt};
@@ -44,11 +44,21 @@ pub struct TableMetadata {
     pub refs: BTreeMap<String, SnapshotRef>,
     /// v3; absent in files of some writers for a table that never had a snapshot.
     pub next_row_id: Option<u64>,
-    /// The JSON object, in the key order of the file that it was read from or grew out of.
-    pub raw: serde_json::Map<String, serde_json::Value>,
+    /// The JSON object as text, in the key order of the file that it was read from or grew out of.
+    pub raw: Arc<str>,
 }
 
 impl TableMetadata {
+    /// The members of the JSON object, with those that are not known here.
+    ///
+    /// Errors: `Corrupt` for members that are nested too deep.
+    pub fn raw_object(&self) -> Result<Map<String, Value>> {
+        if self.raw.is_empty() {
+            return Ok(Map::new());
+        }
+        serde_json::from_str(&self.raw).map_err(|e| Error::corrupt("table metadata is not valid JSON").with_source(e))
+    }
+
     /// A table property that is a whole number; `None` where it is not set.
     ///
     /// Errors: `InvalidInput` for another text.
@@ -128,8 +138,16 @@ impl TableMetadata {
             .keys()
             .map(|name| size_of::<SnapshotRef>() + TREE_ENTRY + name.len())
             .sum();
-        let raw: usize = self.raw.iter().map(|(key, value)| member_size(key, value)).sum();
-        size_of::<Self>() + self.location.len() + map_size(&self.properties) + schemas + specs + orders + snapshots + logs + refs + raw
+        size_of::<Self>()
+            + self.location.len()
+            + map_size(&self.properties)
+            + schemas
+            + specs
+            + orders
+            + snapshots
+            + logs
+            + refs
+            + self.raw.len()
     }
 }
 
@@ -161,23 +179,6 @@ fn field_size(field: &NestedField) -> usize {
         Type::List(list) => field_size(&list.element),
         Type::Map(map) => field_size(&map.key) + field_size(&map.value),
     }
-}
-
-/// Key, value and index slot of a JSON object's member.
-fn member_size(key: &str, value: &Value) -> usize {
-    size_of::<String>() + key.len() + 2 * size_of::<usize>() + value_size(value)
-}
-
-fn value_size(value: &Value) -> usize {
-    let heap = match value {
-        Value::Null | Value::Bool(_) => 0,
-        // Numbers are kept as their digits.
-        Value::Number(_) => 20,
-        Value::String(text) => text.len(),
-        Value::Array(items) => items.iter().map(value_size).sum(),
-        Value::Object(members) => members.iter().map(|(key, value)| member_size(key, value)).sum(),
-    };
-    size_of::<Value>() + heap
 }
 
 #[cfg(test)]

@@ -9,9 +9,10 @@ use std::hash::Hash;
 use std::io::Read;
 use std::sync::Arc;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::json::{Obj, clip, excerpt};
+use super::metadata_lists::{Lists, Usual, UsualSnapshot};
 use super::{FIRST_PARTITION_FIELD_ID, PartitionSpec, Schema, Snapshot, SnapshotRef, SortOrder, TableMetadata};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 
@@ -43,14 +44,12 @@ fn decode(bytes: &[u8], limit: u64) -> Result<TableMetadata> {
     if json.len() as u64 > limit {
         return Err(too_large(limit));
     }
-    match serde_json::from_slice(json) {
-        Ok(Value::Object(raw)) => from_object(raw),
-        Ok(other) => Err(Error::corrupt(format!(
-            "table metadata is not a JSON object but {}",
-            excerpt(&other)
-        ))),
-        Err(e) => Err(Error::corrupt("table metadata is not valid JSON").with_source(e)),
-    }
+    let text = std::str::from_utf8(json).map_err(|e| invalid().with_source(e))?;
+    from_text(text)
+}
+
+fn invalid() -> Error {
+    Error::corrupt("table metadata is not valid JSON")
 }
 
 fn inflate(bytes: &[u8], limit: u64) -> Result<Vec<u8>> {
@@ -66,8 +65,27 @@ fn too_large(limit: u64) -> Error {
     Error::new(ErrorKind::ResourceExhausted, format!("table metadata is larger than {limit} bytes"))
 }
 
-/// Reads the JSON object of a metadata file. Errors as for [`TableMetadata::from_bytes`].
-pub(super) fn from_object(raw: Map<String, Value>) -> Result<TableMetadata> {
+/// Reads the JSON of a metadata file. Errors as for [`TableMetadata::from_bytes`].
+pub(super) fn from_text(text: &str) -> Result<TableMetadata> {
+    match serde_json::from_str(text) {
+        Ok(usual) => from_members(text, usual),
+        // Anything else is looked at member by member, which also says what is wrong.
+        Err(_) => from_members(text, members(text)?),
+    }
+}
+
+fn members(text: &str) -> Result<Usual> {
+    match serde_json::from_str(text) {
+        Ok(Value::Object(rest)) => Ok(Usual { rest, lists: None }),
+        Ok(other) => Err(Error::corrupt(format!(
+            "table metadata is not a JSON object but {}",
+            excerpt(&other)
+        ))),
+        Err(e) => Err(invalid().with_source(e)),
+    }
+}
+
+fn from_members(text: &str, Usual { rest: raw, mut lists }: Usual) -> Result<TableMetadata> {
     let obj = Obj::of_map(&raw, "table metadata");
     if raw.contains_key("view-uuid") {
         return Err(Error::unsupported("this is the metadata of a view, and views are not supported"));
@@ -77,7 +95,12 @@ pub(super) fn from_object(raw: Map<String, Value>) -> Result<TableMetadata> {
         .ok()
         .filter(|_| SUPPORTED_VERSIONS.contains(&version))
         .ok_or_else(|| Error::unsupported(format!("format version {version} is not supported, only 1 to 3")))?;
-    let reader = Reader { obj, format_version };
+    let listed = lists.as_mut().map(|lists| std::mem::take(&mut lists.snapshots));
+    let reader = Reader {
+        obj,
+        lists: lists.as_ref(),
+        format_version,
+    };
 
     let (schemas, current_schema_id) = reader.schemas()?;
     let (partition_specs, default_spec_id) = reader.partition_specs()?;
@@ -85,13 +108,21 @@ pub(super) fn from_object(raw: Map<String, Value>) -> Result<TableMetadata> {
     let (sort_orders, default_sort_order_id) = reader.sort_orders()?;
     let last_sequence_number = if format_version == 1 { 0 } else { obj.i64("last-sequence-number")? };
     let last_updated_ms = obj.i64("last-updated-ms")?;
-    let snapshots = reader.snapshots(last_sequence_number)?;
+    let snapshots = reader.snapshots(listed, last_sequence_number)?;
     let current_snapshot_id = obj.opt_snapshot_id("current-snapshot-id")?.filter(|id| *id != -1);
     let refs = reader.refs(current_snapshot_id, &snapshots)?;
-    let snapshot_log = log(&obj, "snapshot-log", last_updated_ms, |entry| entry.snapshot_id("snapshot-id"))?;
-    let metadata_log = log(&obj, "metadata-log", last_updated_ms, |entry| {
-        entry.str("metadata-file").map(str::to_owned)
-    })?;
+    let snapshot_log = reader.log(
+        "snapshot-log",
+        last_updated_ms,
+        |lists| &lists.snapshot_log,
+        |entry| entry.snapshot_id("snapshot-id"),
+    )?;
+    let metadata_log = reader.log(
+        "metadata-log",
+        last_updated_ms,
+        |lists| &lists.metadata_log,
+        |entry| entry.str("metadata-file").map(str::to_owned),
+    )?;
 
     Ok(TableMetadata {
         format_version,
@@ -114,13 +145,15 @@ pub(super) fn from_object(raw: Map<String, Value>) -> Result<TableMetadata> {
         default_sort_order_id,
         refs,
         next_row_id: if format_version < 3 { None } else { obj.opt_u63("next-row-id")? },
-        raw,
+        raw: text.into(),
     })
 }
 
 /// The object with its format version, which decides what may be missing.
 struct Reader<'a> {
     obj: Obj<'a>,
+    /// Read already; `None` where they are members of `obj`.
+    lists: Option<&'a Lists>,
     format_version: u8,
 }
 
@@ -229,10 +262,17 @@ impl<'a> Reader<'a> {
         Ok((orders, self.obj.i32("default-sort-order-id")?))
     }
 
-    fn snapshots(&self, last_sequence_number: i64) -> Result<Vec<Arc<Snapshot>>> {
+    fn read_snapshots(&self, listed: Option<Vec<UsualSnapshot>>) -> Result<Vec<Snapshot>> {
+        if let Some(listed) = listed {
+            return Ok(listed.into_iter().map(|usual| usual.snapshot(self.format_version)).collect());
+        }
+        let values = self.obj.opt_array("snapshots")?.unwrap_or_default();
+        values.iter().map(|value| Snapshot::from_json(value, self.format_version)).collect()
+    }
+
+    fn snapshots(&self, listed: Option<Vec<UsualSnapshot>>, last_sequence_number: i64) -> Result<Vec<Arc<Snapshot>>> {
         let mut snapshots = Vec::new();
-        for value in self.obj.opt_array("snapshots")?.unwrap_or_default() {
-            let snapshot = Snapshot::from_json(value, self.format_version)?;
+        for snapshot in self.read_snapshots(listed)? {
             if snapshot.sequence_number > last_sequence_number {
                 let number = snapshot.sequence_number;
                 return Err(Error::corrupt(format!(
@@ -276,6 +316,42 @@ impl<'a> Reader<'a> {
         }
         Ok(refs)
     }
+
+    /// The entries of a log with their times, which must not go back, nor lie after the table's last change.
+    fn log<T: Clone>(
+        &self,
+        key: &'static str,
+        last_updated_ms: i64,
+        usual: impl Fn(&Lists) -> &[(i64, T)],
+        read: impl Fn(&Obj<'_>) -> Result<T>,
+    ) -> Result<Vec<(i64, T)>> {
+        let entries = match self.lists {
+            Some(lists) => usual(lists).to_vec(),
+            None => {
+                let entry = |value| {
+                    let entry = Obj::new(value, "log entry")?;
+                    Ok((entry.i64("timestamp-ms")?, read(&entry).context("log", || key)?))
+                };
+                let values = self.obj.opt_array(key)?.unwrap_or_default();
+                values.iter().map(entry).collect::<Result<Vec<_>>>()?
+            }
+        };
+        let mut previous = i64::MIN;
+        for (time, _) in &entries {
+            if *time < previous.saturating_sub(CLOCK_SKEW_MS) {
+                return Err(Error::corrupt(format!(
+                    "`{key}` of table metadata goes back in time by more than a minute"
+                )));
+            }
+            previous = *time;
+        }
+        if last_updated_ms < previous.saturating_sub(CLOCK_SKEW_MS) {
+            return Err(Error::corrupt(format!(
+                "`last-updated-ms` of table metadata lies before the last entry of `{key}`"
+            )));
+        }
+        Ok(entries)
+    }
 }
 
 /// Refuses an id that occurs twice.
@@ -289,34 +365,56 @@ fn unique<T: Eq + Hash + Copy + std::fmt::Display>(what: &str, ids: impl Iterato
     Ok(())
 }
 
-/// The entries of a log with their times, which must not go back, nor lie after the table's last change.
-fn log<T>(obj: &Obj<'_>, key: &'static str, last_updated_ms: i64, read: impl Fn(&Obj<'_>) -> Result<T>) -> Result<Vec<(i64, T)>> {
-    let values = obj.opt_array(key)?.unwrap_or_default();
-    let mut entries = Vec::with_capacity(values.len());
-    let mut previous = i64::MIN;
-    for value in values {
-        let entry = Obj::new(value, "log entry")?;
-        let time = entry.i64("timestamp-ms")?;
-        if time < previous.saturating_sub(CLOCK_SKEW_MS) {
-            return Err(Error::corrupt(format!(
-                "`{key}` of table metadata goes back in time by more than a minute"
-            )));
-        }
-        previous = time;
-        entries.push((time, read(&entry).context("log", || key)?));
-    }
-    if last_updated_ms < previous.saturating_sub(CLOCK_SKEW_MS) {
-        return Err(Error::corrupt(format!(
-            "`last-updated-ms` of table metadata lies before the last entry of `{key}`"
-        )));
-    }
-    Ok(entries)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::io::Write as _;
+
+    #[test]
+    fn both_ways_of_reading_give_the_same() {
+        let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+        let mut read = 0;
+        for case in std::fs::read_dir(golden).unwrap() {
+            let Ok(files) = std::fs::read_dir(case.unwrap().path().join("table/metadata")) else {
+                continue;
+            };
+            for file in files.map(|file| file.unwrap().path()) {
+                let Ok(text) = std::fs::read_to_string(&file) else { continue };
+                if !file.to_str().unwrap().ends_with(".metadata.json") {
+                    continue;
+                }
+                let usual: Usual = serde_json::from_str(&text).unwrap();
+                let fast = from_members(&text, usual).unwrap();
+                let slow = from_members(&text, members(&text).unwrap()).unwrap();
+                let lists = |table: &TableMetadata| format!("{:?}", (&table.snapshots, &table.snapshot_log, &table.metadata_log, &table.refs));
+                assert_eq!(lists(&fast), lists(&slow), "{}", file.display());
+                assert_eq!(fast.raw_object().unwrap(), slow.raw_object().unwrap());
+                read += usize::from(fast.snapshots.len() > 1);
+            }
+        }
+        assert!(read > 20, "{read} files with several snapshots");
+    }
+
+    #[test]
+    fn what_is_unusual_is_read_member_by_member() {
+        let case = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/spark_branches_tags/table/metadata");
+        let newest = std::fs::read_dir(case).unwrap().map(|f| f.unwrap().path());
+        let newest = newest.filter(|f| f.to_str().unwrap().ends_with(".metadata.json")).max().unwrap();
+        let text = std::fs::read_to_string(newest).unwrap();
+        let known = from_text(&text).unwrap();
+        let mut value: Value = serde_json::from_str(&text).unwrap();
+        let id = value["snapshots"][0]["snapshot-id"].clone();
+        // a null list is an absent one, and a number in a string is refused in the words of the slow way
+        value["metadata-log"] = Value::Null;
+        let read = from_text(&value.to_string()).unwrap();
+        assert_eq!((read.snapshots.len(), read.metadata_log.len()), (known.snapshots.len(), 0));
+        value["snapshots"][0]["sequence-number"] = Value::from("1");
+        let error = from_text(&value.to_string()).unwrap_err().to_string();
+        assert!(
+            error.contains("`sequence-number` of snapshot must be a long") && error.contains(&id.to_string()),
+            "{error}"
+        );
+    }
 
     #[test]
     fn inflating_stops_at_the_limit() {

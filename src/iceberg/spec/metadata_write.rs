@@ -49,13 +49,13 @@ impl MetadataCompression {
 
 impl TableMetadata {
     /// The JSON with the keys that are not known here, in the order they had.
-    pub fn to_json_bytes(&self) -> Result<Vec<u8>> {
-        serde_json::to_vec(&self.raw).map_err(|e| Error::internal("cannot write table metadata").with_source(e))
+    pub fn to_json_bytes(&self) -> Vec<u8> {
+        self.raw.as_bytes().to_vec()
     }
 
     /// The bytes of a metadata file.
     pub fn to_file_bytes(&self, compression: MetadataCompression) -> Result<Vec<u8>> {
-        let json = self.to_json_bytes()?;
+        let json = self.to_json_bytes();
         match compression {
             MetadataCompression::None => Ok(json),
             MetadataCompression::Gzip => {
@@ -69,18 +69,29 @@ impl TableMetadata {
 }
 
 /// The JSON of `table`, which grew out of `base` (none for a new table).
-pub(super) fn render(table: &TableMetadata, base: Option<&TableMetadata>) -> Result<Map<String, Value>> {
-    Renderer {
+pub(super) fn render(table: &TableMetadata, base: Option<&TableMetadata>) -> Result<String> {
+    let old = base.map(TableMetadata::raw_object).transpose()?.unwrap_or_default();
+    // What may be long is written anew, element by element; the keys keep their places.
+    let raw = old.iter().map(|(key, value)| {
+        let is_list = matches!(key.as_str(), "snapshots" | "snapshot-log" | "metadata-log");
+        (key.clone(), if is_list { Value::Null } else { value.clone() })
+    });
+    let raw = raw.collect();
+    let rendered = Renderer {
         table,
         base,
-        raw: base.map(|base| base.raw.clone()).unwrap_or_default(),
+        old: &old,
+        raw,
     }
-    .render()
+    .render()?;
+    serde_json::to_string(&rendered).map_err(|e| Error::internal("cannot write table metadata").with_source(e))
 }
 
 struct Renderer<'a> {
     table: &'a TableMetadata,
     base: Option<&'a TableMetadata>,
+    /// The base's members; empty without one.
+    old: &'a Map<String, Value>,
     raw: Map<String, Value>,
 }
 
@@ -96,7 +107,7 @@ impl<'a> Renderer<'a> {
 
     /// Element `at` of an array of the base's JSON.
     fn old(&self, key: &str, at: Option<usize>) -> Option<&'a Value> {
-        self.base?.raw.get(key)?.as_array()?.get(at?)
+        self.old.get(key)?.as_array()?.get(at?)
     }
 
     /// Whether the table leaves v1, whose JSON may lack what later versions require.
@@ -148,7 +159,7 @@ impl<'a> Renderer<'a> {
             return schema.to_json();
         };
         let listed = self.old("schemas", Some(at));
-        match listed.or_else(|| base.raw.get("schema")) {
+        match listed.or_else(|| self.old.get("schema")) {
             Some(Value::Object(old)) => {
                 let mut old = old.clone();
                 if (listed.is_none() || self.leaves_v1()) && !old.contains_key("schema-id") {
@@ -190,7 +201,7 @@ impl<'a> Renderer<'a> {
         }
         // Before there were several specs, v1 had the fields of the one alone.
         let bare = || {
-            base.raw
+            self.old
                 .get("partition-spec")
                 .map(|fields| json!({"spec-id": spec.spec_id, "fields": fields}))
         };
@@ -244,7 +255,7 @@ impl<'a> Renderer<'a> {
         }
         let mut refs = Map::new();
         for (name, reference) in &table.refs {
-            let old = self.base.and_then(|base| base.raw.get("refs")?.get(name)?.as_object());
+            let old = self.old.get("refs").and_then(|refs| refs.get(name)?.as_object());
             let mut object = old.cloned().unwrap_or_default();
             reference.write_json(&mut object);
             refs.insert(name.clone(), Value::Object(object));

@@ -7,6 +7,7 @@ mod evolution;
 mod json;
 mod metadata;
 mod metadata_json;
+mod metadata_lists;
 mod metadata_write;
 mod name_mapping;
 mod partition;

@@ -53,7 +53,7 @@ fn unavailable(what: &str) -> Error {
 
 impl World {
     pub(super) fn new(table: TableMetadata, location: &str, faults: Faults) -> Self {
-        let bytes = table.to_json_bytes().unwrap();
+        let bytes = table.to_json_bytes();
         Self {
             store: BTreeMap::from([(location.to_owned(), bytes.into())]),
             parsed: HashMap::from([(location.to_owned(), Arc::new(table))]),

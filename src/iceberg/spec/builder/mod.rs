@@ -22,7 +22,7 @@ pub use new_table::NewTable;
 pub use partition_specs::UnboundPartitionField;
 pub use snapshots::MAIN_BRANCH;
 
-use super::metadata_json::from_object;
+use super::metadata_json::from_text;
 use super::metadata_write::render;
 use super::{Snapshot, SortOrder, TableMetadata};
 use crate::error::{Error, Result};
@@ -60,7 +60,7 @@ impl MetadataBuilder {
     /// remembers; `now_ms` is the time, taken later where the table is ahead of it.
     pub fn from_base(base: Arc<TableMetadata>, base_location: Option<&str>, now_ms: i64) -> Self {
         let mut table = TableMetadata {
-            raw: serde_json::Map::new(),
+            raw: "".into(),
             ..(*base).clone()
         };
         let logged = table.snapshot_log.iter().map(|(time, _)| *time);
@@ -102,7 +102,7 @@ impl MetadataBuilder {
             default_sort_order_id: 0,
             refs: BTreeMap::new(),
             next_row_id: (format_version > 2).then_some(0),
-            raw: serde_json::Map::new(),
+            raw: "".into(),
         };
         Self {
             base: None,
@@ -187,7 +187,7 @@ impl MetadataBuilder {
         }
         self.log_base()?;
         let raw = render(&self.table, self.base.as_deref())?;
-        from_object(raw).map_err(|e| Error::internal("the table metadata that was built cannot be read").with_source(e))
+        from_text(&raw).map_err(|e| Error::internal("the table metadata that was built cannot be read").with_source(e))
     }
 
     /// Enters the base's file into the metadata log and drops entries beyond the table's limit.

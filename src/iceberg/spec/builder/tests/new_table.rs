@@ -20,15 +20,15 @@ fn the_metadata_of_a_new_table_is_what_the_reference_implementation_writes() {
         "last-partition-id": 1000, "default-sort-order-id": 0, "sort-orders": [{"order-id": 0, "fields": []}],
         "properties": {"k": "v"}, "current-snapshot-id": -1, "refs": {}, "snapshots": [], "snapshot-log": [], "metadata-log": []
     });
-    assert_eq!(Value::Object(table.raw), expected);
+    assert_eq!(Value::Object(table.raw_object().unwrap()), expected);
 }
 
 #[test]
 fn each_version_has_its_members() {
-    let v1 = Value::Object(table(1).raw.clone());
+    let v1 = Value::Object(table(1).raw_object().unwrap());
     assert_eq!(v1["schema"], v1["schemas"][0]);
     assert_eq!((&v1["partition-spec"], v1.get("last-sequence-number")), (&json!([]), None));
-    let v3 = Value::Object(table(3).raw.clone());
+    let v3 = Value::Object(table(3).raw_object().unwrap());
     assert_eq!(
         (&v3["next-row-id"], &v3["current-snapshot-id"], v3.get("schema")),
         (&json!(0), &Value::Null, None)

@@ -47,7 +47,10 @@ fn v1_drops_fields_by_making_them_void() {
     builder.set_default_partition_spec(id).unwrap();
     let table = builder.build().unwrap();
     assert_eq!(ids(&table, 1), ["1000 a void", "1001 b_day day", "1002 c identity"]);
-    assert_eq!(table.raw["partition-spec"], table.raw["partition-specs"][1]["fields"]);
+    assert_eq!(
+        table.raw_object().unwrap()["partition-spec"],
+        table.raw_object().unwrap()["partition-specs"][1]["fields"]
+    );
 }
 
 #[test]

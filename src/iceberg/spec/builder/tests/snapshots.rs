@@ -20,7 +20,7 @@ fn a_commit_moves_the_table_on() {
     assert_eq!(table.snapshot_log, [(NOW + 1, 7), (NOW + 500, 8)]);
     assert_eq!(table.metadata_log, [(NOW + 1, "file:/t/metadata/v2.json".to_owned())]);
     assert_eq!(table.refs["main"], SnapshotRef::branch(8));
-    let json = Value::Object(table.raw);
+    let json = Value::Object(table.raw_object().unwrap());
     assert_eq!(
         json["snapshots"][1],
         json!({"sequence-number": 2, "snapshot-id": 8, "parent-snapshot-id": 7, "timestamp-ms": NOW + 500,
@@ -45,7 +45,7 @@ fn time_never_goes_back() {
 fn snapshots_of_v1_have_no_numbers() {
     let base = committed(&committed(&table(1), 7), 8);
     assert_eq!((base.last_sequence_number, base.snapshots[1].sequence_number), (0, 0));
-    assert!(base.raw["snapshots"][1].get("sequence-number").is_none());
+    assert!(base.raw_object().unwrap()["snapshots"][1].get("sequence-number").is_none());
 }
 
 #[test]
@@ -172,7 +172,8 @@ fn rules_of_references() {
     builder.remove_ref("x");
     builder.set_ref("x", branch).unwrap();
     let table = builder.build().unwrap();
-    let json = &table.raw["refs"]["x"];
+    let object = table.raw_object().unwrap();
+    let json = &object["refs"]["x"];
     assert_eq!(*json, json!({"snapshot-id": 7, "type": "branch", "min-snapshots-to-keep": 2}));
 }
 
@@ -187,7 +188,10 @@ fn rolling_back_and_removing_main() {
     let mut builder = change(&back);
     builder.remove_ref(MAIN_BRANCH);
     let empty = builder.build().unwrap();
-    assert_eq!((empty.current_snapshot_id, &empty.raw["current-snapshot-id"]), (None, &json!(-1)));
+    assert_eq!(
+        (empty.current_snapshot_id, &empty.raw_object().unwrap()["current-snapshot-id"]),
+        (None, &json!(-1))
+    );
     assert_eq!(empty.snapshots.len(), 2);
 }
 
