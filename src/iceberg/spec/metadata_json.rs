@@ -386,7 +386,8 @@ mod tests {
                 let usual: Usual = serde_json::from_str(&text).unwrap();
                 let fast = from_members(&text, usual).unwrap();
                 let slow = from_members(&text, members(&text).unwrap()).unwrap();
-                let lists = |table: &TableMetadata| format!("{:?}", (&table.snapshots, &table.snapshot_log, &table.metadata_log, &table.refs));
+                let lists =
+                    |table: &TableMetadata| format!("{:?}", (&table.snapshots, &table.snapshot_log, &table.metadata_log, &table.refs));
                 assert_eq!(lists(&fast), lists(&slow), "{}", file.display());
                 assert_eq!(fast.raw_object().unwrap(), slow.raw_object().unwrap());
                 read += usize::from(fast.snapshots.len() > 1);
