@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, TimestampNanosecondArray};
 use futures::StreamExt;
 use sandur::cache::Caches;
-use sandur::catalog::Catalogs;
+use sandur::catalog::{Catalog, Catalogs};
 use sandur::config::Config;
 use sandur::error::ErrorKind;
 use sandur::iceberg::TableLoader;
@@ -18,42 +18,47 @@ use sandur::write::commit::{CommitStatus, Commits};
 use crate::sql_support::{query, rows};
 
 /// A server's engine over an empty warehouse.
-struct Warehouse {
-    folder: tempfile::TempDir,
-    engine: Engine,
+pub struct Warehouse {
+    pub folder: tempfile::TempDir,
+    pub engine: Engine,
 }
 
 impl Warehouse {
-    async fn new() -> Self {
+    pub async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let engine = engine_at(folder.path()).await;
         Self { folder, engine }
     }
 
-    async fn run(&self, sql: &str) -> Done {
+    pub async fn run(&self, sql: &str) -> Done {
         match self.engine.change(sql, &defaults(), With::default()).await {
             Ok(done) => done,
             Err(e) => panic!("{sql}: {e}"),
         }
     }
 
-    async fn refused(&self, sql: &str) -> (ErrorKind, String) {
+    pub async fn refused(&self, sql: &str) -> (ErrorKind, String) {
         match self.engine.change(sql, &defaults(), With::default()).await {
             Ok(done) => panic!("{sql}: {done:?}"),
             Err(e) => (e.kind(), e.to_string()),
         }
     }
 
-    async fn rows(&self, sql: &str) -> Vec<String> {
+    pub async fn rows(&self, sql: &str) -> Vec<String> {
         rows(&self.engine, sql).await
     }
 }
 
-fn defaults() -> Defaults {
+pub fn defaults() -> Defaults {
     Defaults::default()
 }
 
 async fn engine_at(folder: &std::path::Path) -> Engine {
+    engine_over(folder, |catalog| catalog).await
+}
+
+/// The same with something between the engine and the catalog.
+pub async fn engine_over(folder: &std::path::Path, between: impl FnOnce(Arc<dyn Catalog>) -> Arc<dyn Catalog>) -> Engine {
     let text = format!(
         "[catalog.ice]\ntype = 'sql'\nuri = 'sqlite:{0}/catalog.db'\nwarehouse = '{0}/ice'\n",
         folder.display()
@@ -64,7 +69,8 @@ async fn engine_at(folder: &std::path::Path) -> Engine {
     let pool = Arc::new(DecodePool::new(2).unwrap());
     let loader = TableLoader::new(Arc::clone(&storage), Arc::clone(&caches), Arc::clone(&pool));
     let catalogs = Catalogs::from_config(&config, &storage, Arc::new(loader)).await.unwrap();
-    let catalogs = Arc::new(catalogs);
+    let catalog = between(Arc::clone(catalogs.iter().next().unwrap()));
+    let catalogs = Arc::new(Catalogs::new(vec![catalog]));
     let writing = Writing {
         commits: Arc::new(Commits::new(Arc::clone(&catalogs), storage)),
         pool: Arc::clone(&pool),
@@ -130,7 +136,7 @@ async fn a_table_is_made_of_a_query() {
     assert!(!left.iter().any(|file| file.contains("/u")), "{left:?}");
 }
 
-fn walk(folder: &std::path::Path) -> Vec<String> {
+pub fn walk(folder: &std::path::Path) -> Vec<String> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
