@@ -334,3 +334,20 @@ def test_a_cursor_binds_chunks_and_no_rows_at_all(writing):  # noqa: F811
     ]
     assert run(writing, "INSERT INTO shop.t VALUES (9, 'z')") == 1
     assert snapshots(writing) == 3
+
+
+def test_a_cursor_changes_when_it_executes_and_at_no_other_time(writing):  # noqa: F811
+    sql = "INSERT INTO shop.t VALUES (?, ?)"
+    with connect(writing) as connection, connection.cursor() as cursor:
+        assert cursor.adbc_prepare(sql).types == [pa.int64(), pa.string()]
+        assert snapshots(writing) == 0
+        cursor.execute(sql, (1, "a"))
+        # Looking for rows of a change finds none and makes it no second time.
+        assert cursor.rowcount == 1
+        assert cursor.fetchall() == []
+        cursor.execute("INSERT INTO shop.t VALUES (2, 'b')")
+        assert cursor.fetch_arrow_table().num_rows == 0
+        partitions, _ = cursor.adbc_execute_partitions("INSERT INTO shop.t VALUES (3, 'c')")
+        assert partitions == []
+    assert rows(writing, "SELECT id FROM shop.t ORDER BY id") == [(1,), (2,), (3,)]
+    assert snapshots(writing) == 3

@@ -330,6 +330,49 @@ async fn parameters_are_values_of_the_columns_types() {
     assert_eq!(w.rows("SELECT count(*) FROM s.t.snapshots").await[1], "1");
 }
 
+/// Rows of values are planned many at a time where that gives the same, and one by one elsewhere.
+#[tokio::test]
+async fn thousands_of_rows_of_values_are_one_change() {
+    let w = Warehouse::new().await;
+    w.run("CREATE SCHEMA s").await;
+    w.run("CREATE TABLE s.t (id BIGINT, n DECIMAL(9, 2), name STRING, u UUID)").await;
+    let ids: Vec<i64> = (0..2500).collect();
+    let names: Vec<Option<String>> = ids.iter().map(|id| (id % 10 != 0).then(|| format!("it's {id}"))).collect();
+    let uuids = ids.iter().map(|id| format!("00000000-0000-4000-8000-{id:012x}"));
+    let values = RecordBatch::try_from_iter([
+        ("1", Arc::new(Int64Array::from(ids.clone())) as ArrayRef),
+        ("2", Arc::new(StringArray::from(names))),
+        ("3", Arc::new(StringArray::from(uuids.collect::<Vec<_>>()))),
+    ])
+    .unwrap();
+    let filtered = "INSERT INTO s.t (id, name, u, n) SELECT *, 1.25 \
+        FROM (VALUES (CAST($1 AS BIGINT), CAST($2 AS STRING), CAST($3 AS STRING))) WHERE column1 % 100 = 99";
+    for (sql, executions, rows) in [
+        ("INSERT INTO s.t (id, name, u) VALUES (?, ?, ?)", 2500, 2500),
+        ("INSERT INTO s.t (id, name, u) VALUES (?, ?, ?), (-1, 'more', NULL)", 2500, 5000),
+        (filtered, 100, 1),
+    ] {
+        let values = values.slice(0, executions);
+        let with = With {
+            parameters: Some(&values),
+            commit_id: None,
+        };
+        let done = w.engine.change(sql, &defaults(), with).await.unwrap();
+        assert_eq!((done.rows, done.data_files), (rows, 1), "{sql}");
+    }
+    assert_eq!(
+        w.rows("SELECT count(*), count(DISTINCT id), sum(id), count(name), count(u), count(n) FROM s.t")
+            .await[1],
+        // 2 * (0 + .. + 2499) + 99 - 2500; of 2500 names 250 are null
+        "7501|2501|6245099|7001|5001|1"
+    );
+    assert_eq!(
+        w.rows("SELECT name, u FROM s.t WHERE id = 2499").await[1..],
+        vec!["it's 2499|000000000000400080000000000009c3"; 2]
+    );
+    assert_eq!(w.rows("SELECT count(*) FROM s.t.snapshots").await[1], "3");
+}
+
 #[tokio::test]
 async fn writers_at_once_lose_nothing() {
     let w = Arc::new(Warehouse::new().await);
