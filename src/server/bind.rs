@@ -45,21 +45,26 @@ pub(super) fn parameter_schema(parameters: &[Parameter]) -> Arc<Schema> {
 
 /// The batches of a DoPut.
 pub(super) fn batches(data: impl Stream<Item = Result<FlightData>> + Send + 'static) -> BoxStream<'static, Result<RecordBatch>> {
+    decoded(data).map_err(from_flight).boxed()
+}
+
+fn decoded(data: impl Stream<Item = Result<FlightData>> + Send + 'static) -> FlightRecordBatchStream {
     let data = data
         // The descriptor may come in a message without content.
         .try_filter(|message| std::future::ready(!message.data_header.is_empty()))
         .and_then(|message| std::future::ready(check_message(&message).map(|()| message)))
         .map_err(|e| FlightError::ExternalError(Box::new(e)));
-    FlightRecordBatchStream::new_from_flight_data(data).map_err(from_flight).boxed()
+    FlightRecordBatchStream::new_from_flight_data(data)
 }
 
-/// Reads the batches of a DoPut into one. `None`: no columns or no rows, so nothing was bound.
+/// Reads the batches of a DoPut into one. `None`: no columns, so nothing was bound; columns without rows are values
+/// of no execution.
 pub(super) async fn read(data: impl Stream<Item = Result<FlightData>> + Send + 'static) -> Result<Option<RecordBatch>> {
-    let mut stream = self::batches(data);
+    let mut stream = decoded(data);
     let mut batches = Vec::new();
     let mut bytes = 0;
     while let Some(batch) = stream.next().await {
-        let batch = batch?;
+        let batch = batch.map_err(from_flight)?;
         bytes += batch.get_array_memory_size();
         if bytes > MAX_VALUES {
             return Err(Error::resource_exhausted(format!(
@@ -68,11 +73,9 @@ pub(super) async fn read(data: impl Stream<Item = Result<FlightData>> + Send + '
         }
         batches.push(batch);
     }
-    match batches.first() {
-        Some(first) if first.num_columns() > 0 && batches.iter().any(|b| b.num_rows() > 0) => {
-            Ok(Some(concat_batches(&first.schema(), &batches)?))
-        }
-        _ => Ok(None),
+    match stream.schema().filter(|schema| !schema.fields().is_empty()) {
+        Some(schema) => Ok(Some(concat_batches(schema, &batches)?)),
+        None => Ok(None),
     }
 }
 
@@ -272,6 +275,17 @@ mod tests {
         let empty = RecordBatch::new_empty(Arc::new(Schema::empty()));
         assert!(read_batches(vec![empty]).await.unwrap().is_none());
         assert!(read(stream::iter([Ok(FlightData::default())])).await.unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn columns_without_rows_are_values_of_no_execution() {
+        let one = batch(vec![("1", Arc::new(Int64Array::from(vec![7])) as ArrayRef)]);
+        let none = RecordBatch::new_empty(one.schema());
+        let schema_only = FlightDataEncoderBuilder::new().with_schema(one.schema()).build(stream::empty());
+        let schema_only = read(schema_only.map_err(|e| Error::internal(e.to_string()))).await;
+        assert_eq!(schema_only.unwrap().unwrap(), none);
+        assert_eq!(read_batches(vec![none.clone()]).await.unwrap().unwrap(), none);
+        assert_eq!(read_batches(vec![none, one.clone()]).await.unwrap().unwrap(), one);
     }
 
     #[tokio::test]

@@ -35,10 +35,16 @@ impl Statements {
         update_result(&done)
     }
 
-    /// Carries out a prepared statement with the values of this call, all rows in one change.
+    /// Carries out a prepared statement, all rows of values in one change: those of this call, else those that were
+    /// bound before, as arrow's Rust client does it. Columns without rows are values: the statement is carried out for
+    /// none.
     pub(super) async fn prepared_update(&self, command: &CommandPreparedStatementUpdate, values: Option<RecordBatch>) -> Result<Bytes> {
         let prepared = self.signer.open_prepared(&command.prepared_statement_handle)?;
         let defaults = defaults_from_proto(prepared.defaults.as_ref());
+        let values = match values {
+            Some(values) => Some(values),
+            None => self.bound(&prepared).await?,
+        };
         let with = With {
             parameters: values.as_ref(),
             commit_id: None,

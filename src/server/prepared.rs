@@ -62,7 +62,7 @@ impl Statements {
         values: Option<RecordBatch>,
     ) -> Result<DoPutPreparedStatementResult> {
         let mut prepared = self.signer.open_prepared(&command.prepared_statement_handle)?;
-        prepared.parameters = match values {
+        prepared.parameters = match values.filter(|values| values.num_rows() > 0) {
             None => {
                 self.kept.forget(&prepared.id).await;
                 None
@@ -135,16 +135,20 @@ impl Statements {
         }
     }
 
-    /// The values to run with: those in the handle, else those last bound to the statement.
+    /// What was bound: the values in the handle, else those last bound to the statement.
+    pub(super) async fn bound(&self, prepared: &PreparedStatement) -> Result<Option<RecordBatch>> {
+        match &prepared.parameters {
+            Some(parameters) => self.kept.unpack(parameters).await,
+            None => Ok(self.kept.get(&prepared.id).await),
+        }
+    }
+
+    /// The values that a query runs with.
     async fn values(&self, prepared: &PreparedStatement, planned: &Planned) -> Result<Option<RecordBatch>> {
         if planned.parameters.is_empty() {
             return Ok(None);
         }
-        let values = match &prepared.parameters {
-            Some(parameters) => self.kept.unpack(parameters).await?,
-            None => self.kept.get(&prepared.id).await,
-        };
-        match values {
+        match self.bound(prepared).await? {
             Some(values) => check(&planned.parameters, &values).map(|()| Some(values)),
             None => Err(Error::invalid(format!(
                 "the statement has {} parameters, and no values are bound to them",

@@ -151,7 +151,10 @@ impl Inner {
             Command::CommandGetExportedKeys(_) | Command::CommandGetImportedKeys(_) | Command::CommandGetCrossReference(_) => {
                 Ok(metadata::foreign_keys())
             }
-            Command::CommandGetSqlInfo(command) => Ok(Rows::one(sql_info::sql_info(&command.info)?)),
+            Command::CommandGetSqlInfo(command) => {
+                let writes = self.statements.engine.commits().is_ok() && catalogs.iter().any(|catalog| catalog.writable().is_some());
+                Ok(Rows::one(sql_info::sql_info(&command.info, writes)?))
+            }
             Command::CommandGetXdbcTypeInfo(command) => Ok(Rows::one(xdbc::xdbc_type_info(command.data_type)?)),
             other => Err(refused(&other)),
         }

@@ -36,15 +36,15 @@ enum Value {
 
 use Value::{BigInt, Bool, Int, List, Map, Text};
 
-/// All ids with their values, by id.
-fn values() -> Vec<(u32, Value)> {
+/// All ids with their values, by id. `writes`: something here can be changed.
+fn values(writes: bool) -> Vec<(u32, Value)> {
     let mut values = vec![
         (0, Text("Sandur")),
         (1, Text(env!("CARGO_PKG_VERSION"))),
         (2, Text(arrow::ARROW_VERSION)),
-        (3, Bool(true)),  // read only
-        (4, Bool(true)),  // SQL
-        (5, Bool(false)), // Substrait, and its versions
+        (3, Bool(!writes)), // read only
+        (4, Bool(true)),    // SQL
+        (5, Bool(false)),   // Substrait, and its versions
         (6, Text("")),
         (7, Text("")),
         (8, Int(0)),       // transactions: none
@@ -54,8 +54,8 @@ fn values() -> Vec<(u32, Value)> {
         (100, Int(HANDLE_TIMEOUT_MS)),
         (101, Int(0)),
         (500, Bool(false)), // DDL on catalogs, schemas, tables
-        (501, Bool(false)),
-        (502, Bool(false)),
+        (501, Bool(writes)),
+        (502, Bool(writes)),
         (503, BigInt(1)), // identifiers match without regard to case
         (504, Text("\"")),
         (505, BigInt(1)),
@@ -220,8 +220,8 @@ fn conversions() -> Vec<(i32, Vec<i32>)> {
 }
 
 /// The answer: the ids asked for, or all that every driver knows. Unknown ids have no row.
-pub(super) fn sql_info(ids: &[u32]) -> Result<RecordBatch> {
-    let values: Vec<(u32, Value)> = values()
+pub(super) fn sql_info(ids: &[u32], writes: bool) -> Result<RecordBatch> {
+    let values: Vec<(u32, Value)> = values(writes)
         .into_iter()
         .filter(|(id, _)| if ids.is_empty() { !LATE_IDS.contains(id) } else { ids.contains(id) })
         .collect();
@@ -354,7 +354,7 @@ mod tests {
     #[test]
     fn every_value_has_the_kind_that_drivers_cast_to() {
         let all: Vec<u32> = KINDS.iter().flat_map(|(from, to, _)| *from..=*to).collect();
-        let batch = sql_info(&all).unwrap();
+        let batch = sql_info(&all, false).unwrap();
         assert_eq!(ids(&batch), all);
         let union = batch.column(1).as_union();
         for (row, id) in all.iter().enumerate() {
@@ -366,24 +366,34 @@ mod tests {
 
     #[test]
     fn an_open_request_has_no_id_that_a_driver_may_not_know() {
-        let all = ids(&sql_info(&[]).unwrap());
+        let all = ids(&sql_info(&[], true).unwrap());
         let expected: Vec<u32> = (0..=9).chain([100, 101]).chain(500..=576).collect();
         assert_eq!(all, expected);
     }
 
     #[test]
     fn named_ids_only() {
-        let batch = sql_info(&[8, 10_001, 3, 11]).unwrap();
+        let batch = sql_info(&[8, 10_001, 3, 11], false).unwrap();
         assert_eq!(ids(&batch), [3, 8, 11]);
         let union = batch.column(1).as_union();
         assert!(union.value(0).as_boolean().value(0));
         assert_eq!(union.value(1).as_primitive::<Int32Type>().value(0), 0);
-        assert_eq!(sql_info(&[99_999]).unwrap().num_rows(), 0);
+        assert_eq!(sql_info(&[99_999], true).unwrap().num_rows(), 0);
+    }
+
+    #[test]
+    fn a_server_that_writes_is_not_read_only_and_has_ddl() {
+        for writes in [false, true] {
+            let batch = sql_info(&[3, 500, 501, 502], writes).unwrap();
+            let union = batch.column(1).as_union();
+            let values: Vec<bool> = (0..4).map(|row| union.value(row).as_boolean().value(0)).collect();
+            assert_eq!(values, [!writes, false, writes, writes]);
+        }
     }
 
     #[test]
     fn values_read_back() {
-        let batch = sql_info(&[0, 513, 517, 562]).unwrap();
+        let batch = sql_info(&[0, 513, 517, 562], true).unwrap();
         let union = batch.column(1).as_union();
         assert_eq!(union.value(0).as_string::<i32>().value(0), "Sandur");
         assert_eq!(union.value(1).as_string::<i32>().value(0), "\\");

@@ -38,6 +38,7 @@ mod shown;
 mod source;
 mod spelling;
 mod standard;
+mod together;
 mod types;
 mod unique_names;
 mod variant_get;

@@ -15,7 +15,7 @@ use datafusion::common::{ParamValues, ScalarValue, metadata::ScalarAndMetadata};
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
-use super::casts::strict;
+use super::casts::{lossless, strict};
 use super::errors::from_datafusion;
 use crate::error::{Error, Result};
 
@@ -28,6 +28,17 @@ pub(super) struct Declared {
     pub(super) announced: DataType,
     /// What the statement compares it with, if anything says.
     inferred: Option<DataType>,
+}
+
+impl Declared {
+    /// The type of a null, and of values that have no better one.
+    fn plain(&self) -> &DataType {
+        match (&self.announced, &self.inferred) {
+            // The engine does not compare times of two units.
+            (DataType::Time32(_), Some(inferred)) => inferred,
+            (announced, _) => announced,
+        }
+    }
 }
 
 /// The parameters of a plan in order of `names`. Where nothing tells the type it is `fallback`.
@@ -80,7 +91,9 @@ fn announce(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Null | DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
         DataType::LargeBinary | DataType::BinaryView => DataType::Binary,
+        // The JDBC drivers put milliseconds into times and moments of any unit.
         DataType::Timestamp(_, zone) => DataType::Timestamp(TimeUnit::Millisecond, zone.clone()),
+        DataType::Time32(_) | DataType::Time64(_) => DataType::Time32(TimeUnit::Millisecond),
         DataType::Float16 => DataType::Float32,
         DataType::Dictionary(_, value) => announce(value),
         integer if integer.is_integer() => DataType::Int64,
@@ -91,7 +104,7 @@ fn announce(data_type: &DataType) -> DataType {
 /// Nulls of the announced types: what a statement is planned with before values are known.
 pub(super) fn nulls(declared: &[Declared]) -> Result<ParamValues> {
     let values = declared.iter().map(|parameter| {
-        let null = ScalarValue::try_from(&parameter.announced).map_err(from_datafusion)?;
+        let null = ScalarValue::try_from(parameter.plain()).map_err(from_datafusion)?;
         Ok((parameter.name.clone(), ScalarAndMetadata::from(null)))
     });
     Ok(ParamValues::Map(values.collect::<Result<_>>()?))
@@ -165,7 +178,7 @@ fn bind(parameter: &Declared, values: &ArrayRef) -> Result<ArrayRef> {
     let bound = values.data_type();
     let target = match (bound, announced) {
         (DataType::Dictionary(_, value), _) => value.as_ref().clone(),
-        (DataType::Null, _) => announced.clone(),
+        (DataType::Null, _) => parameter.plain().clone(),
         // Numbers are compared across types by the engine, which widens and never rounds.
         (from, to) if from.is_numeric() && to.is_numeric() => match from {
             DataType::UInt64 => DataType::UInt64,
@@ -178,6 +191,9 @@ fn bind(parameter: &Declared, values: &ArrayRef) -> Result<ArrayRef> {
         (DataType::Timestamp(..), DataType::Date32) => bound.clone(),
         // A text as a timestamp keeps the digits that the column has.
         (_, DataType::Timestamp(..)) => parameter.inferred.clone().unwrap_or_else(|| announced.clone()),
+        (_, DataType::Time32(_)) => parameter.plain().clone(),
+        // A uuid may come as its bytes.
+        (DataType::FixedSizeBinary(16), DataType::Utf8) => bound.clone(),
         (_, to) => to.clone(),
     };
     if bound == &target {
@@ -186,7 +202,12 @@ fn bind(parameter: &Declared, values: &ArrayRef) -> Result<ArrayRef> {
     if !can_cast_types(bound, &target) {
         return Err(unfit(parameter, bound));
     }
-    strict(values, &target).map_err(|e| unfit(parameter, bound).with_source(e))
+    let cast = match &target {
+        DataType::Time32(_) | DataType::Time64(_) => lossless(values, &target),
+        _ => strict(values, &target).map(Some),
+    };
+    cast.map_err(|e| unfit(parameter, bound).with_source(e))?
+        .ok_or_else(|| unfit(parameter, bound))
 }
 
 fn unfit(parameter: &Declared, bound: &DataType) -> Error {
@@ -198,8 +219,11 @@ fn unfit(parameter: &Declared, bound: &DataType) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{Decimal128Array, Float64Array, Int32Array, Int64Array, NullArray, StringArray, TimestampMicrosecondArray};
-    use arrow::datatypes::{Field, Schema};
+    use arrow::array::{
+        AsArray, Decimal128Array, Float64Array, Int32Array, Int64Array, NullArray, StringArray, Time32MillisecondArray,
+        Time64MicrosecondArray, Time64NanosecondArray, TimestampMicrosecondArray,
+    };
+    use arrow::datatypes::{Field, Schema, Time64MicrosecondType};
 
     use super::*;
 
@@ -225,6 +249,31 @@ mod tests {
             DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()))
         );
         assert_eq!(announce(&DataType::Decimal128(9, 2)), DataType::Decimal128(9, 2));
+        let micros = DataType::Time64(TimeUnit::Microsecond);
+        assert_eq!(announce(&micros), DataType::Time32(TimeUnit::Millisecond));
+    }
+
+    #[test]
+    fn times_are_bound_in_the_unit_of_their_column() {
+        let micros = DataType::Time64(TimeUnit::Microsecond);
+        let parameter = declared("1", Some(micros.clone()));
+        let arrays: [(ArrayRef, i64); 4] = [
+            (Arc::new(Time32MillisecondArray::from(vec![86_398_000])), 86_398_000_000),
+            (Arc::new(Time64MicrosecondArray::from(vec![86_398_000_001])), 86_398_000_001),
+            (Arc::new(Time64NanosecondArray::from(vec![1_000])), 1),
+            (Arc::new(StringArray::from(vec!["23:59:58"])), 86_398_000_000),
+        ];
+        for (values, expected) in arrays {
+            let bound = bind(&parameter, &values).unwrap();
+            assert_eq!(bound.as_primitive::<Time64MicrosecondType>().values(), &[expected]);
+        }
+        assert!(bound(micros.clone(), Time64NanosecondArray::from(vec![1])).is_err());
+        assert!(bound(micros.clone(), Int64Array::from(vec![1])).is_err());
+        assert_eq!(bound(micros.clone(), NullArray::new(1)).unwrap(), micros);
+        let ParamValues::Map(nulls) = nulls(&[parameter]).unwrap() else {
+            panic!()
+        };
+        assert_eq!(nulls["1"].value().data_type(), micros);
     }
 
     #[test]

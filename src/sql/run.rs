@@ -1,16 +1,16 @@
-//! Running a prepared statement: admission, one execution per row of parameters, a stream.
+//! Running a prepared statement: admission, one execution per row of parameters (or what is the same), a stream.
 //!
 //! Invariants: the plan lives in a task of the pool and is dropped there; dropping the stream
 //! ends the task and gives the admission back; a stream ends without error only after its task
 //! said that it is complete.
 
+use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use datafusion::common::ParamValues;
 use datafusion::error::Result as EngineResult;
 use datafusion::execution::session_state::SessionState;
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream};
@@ -26,6 +26,7 @@ use super::output::conform;
 use super::params::Values;
 use super::pool::{Abort, Pool};
 use super::prepare::Prepared;
+use super::together::{at_once, together};
 use crate::error::{Error, Result};
 
 /// Batches that wait for a slow reader.
@@ -108,8 +109,10 @@ impl Execution {
     }
 
     async fn rows(&self, ready: &mut Option<oneshot::Sender<Result<()>>>) -> Result<()> {
-        for row in 0..self.values.len() {
-            let mut stream = self.execute(self.values.row(row)?).await?;
+        let at_once = at_once(&self.plan, &self.values)?;
+        for first in (0..self.values.len()).step_by(at_once) {
+            let rows = first..self.values.len().min(first + at_once);
+            let mut stream = self.execute(rows).await?;
             if let Some(ready) = ready.take() {
                 let _ = ready.send(Ok(()));
             }
@@ -124,17 +127,22 @@ impl Execution {
         Ok(())
     }
 
-    async fn execute(&self, values: Option<ParamValues>) -> Result<SendableRecordBatchStream> {
+    async fn execute(&self, rows: Range<usize>) -> Result<SendableRecordBatchStream> {
         let mut state = self.state.clone();
         state.mark_start_execution();
         let state = Arc::new(state);
         let (plan, optimizer) = (Arc::clone(&self.plan), Arc::clone(&state));
+        let values = self.values.clone();
         let optimized = self.pool.plan(move || {
-            let plan = plan.as_ref().clone();
-            let plan = match values {
+            let bound = match values.row(rows.start)? {
+                _ if rows.len() > 1 => Some(together(&plan, &values, rows)?),
+                Some(values) => Some(plan.as_ref().clone().with_param_values(values).map_err(from_datafusion)?),
+                None => None,
+            };
+            let plan = match bound {
                 // Bound values are literals now.
-                Some(values) => plan.with_param_values(values).and_then(fit_literals).map_err(from_datafusion)?,
-                None => plan,
+                Some(bound) => fit_literals(bound).map_err(from_datafusion)?,
+                None => plan.as_ref().clone(),
             };
             optimizer.optimize(&plan).map_err(from_datafusion)
         });

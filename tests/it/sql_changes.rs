@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, TimestampNanosecondArray};
 use futures::StreamExt;
 use sandur::cache::Caches;
-use sandur::catalog::Catalogs;
+use sandur::catalog::{Catalog, Catalogs};
 use sandur::config::Config;
 use sandur::error::ErrorKind;
 use sandur::iceberg::TableLoader;
@@ -18,42 +18,47 @@ use sandur::write::commit::{CommitStatus, Commits};
 use crate::sql_support::{query, rows};
 
 /// A server's engine over an empty warehouse.
-struct Warehouse {
-    folder: tempfile::TempDir,
-    engine: Engine,
+pub struct Warehouse {
+    pub folder: tempfile::TempDir,
+    pub engine: Engine,
 }
 
 impl Warehouse {
-    async fn new() -> Self {
+    pub async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let engine = engine_at(folder.path()).await;
         Self { folder, engine }
     }
 
-    async fn run(&self, sql: &str) -> Done {
+    pub async fn run(&self, sql: &str) -> Done {
         match self.engine.change(sql, &defaults(), With::default()).await {
             Ok(done) => done,
             Err(e) => panic!("{sql}: {e}"),
         }
     }
 
-    async fn refused(&self, sql: &str) -> (ErrorKind, String) {
+    pub async fn refused(&self, sql: &str) -> (ErrorKind, String) {
         match self.engine.change(sql, &defaults(), With::default()).await {
             Ok(done) => panic!("{sql}: {done:?}"),
             Err(e) => (e.kind(), e.to_string()),
         }
     }
 
-    async fn rows(&self, sql: &str) -> Vec<String> {
+    pub async fn rows(&self, sql: &str) -> Vec<String> {
         rows(&self.engine, sql).await
     }
 }
 
-fn defaults() -> Defaults {
+pub fn defaults() -> Defaults {
     Defaults::default()
 }
 
 async fn engine_at(folder: &std::path::Path) -> Engine {
+    engine_over(folder, |catalog| catalog).await
+}
+
+/// The same with something between the engine and the catalog.
+pub async fn engine_over(folder: &std::path::Path, between: impl FnOnce(Arc<dyn Catalog>) -> Arc<dyn Catalog>) -> Engine {
     let text = format!(
         "[catalog.ice]\ntype = 'sql'\nuri = 'sqlite:{0}/catalog.db'\nwarehouse = '{0}/ice'\n",
         folder.display()
@@ -64,7 +69,8 @@ async fn engine_at(folder: &std::path::Path) -> Engine {
     let pool = Arc::new(DecodePool::new(2).unwrap());
     let loader = TableLoader::new(Arc::clone(&storage), Arc::clone(&caches), Arc::clone(&pool));
     let catalogs = Catalogs::from_config(&config, &storage, Arc::new(loader)).await.unwrap();
-    let catalogs = Arc::new(catalogs);
+    let catalog = between(Arc::clone(catalogs.iter().next().unwrap()));
+    let catalogs = Arc::new(Catalogs::new(vec![catalog]));
     let writing = Writing {
         commits: Arc::new(Commits::new(Arc::clone(&catalogs), storage)),
         pool: Arc::clone(&pool),
@@ -130,7 +136,7 @@ async fn a_table_is_made_of_a_query() {
     assert!(!left.iter().any(|file| file.contains("/u")), "{left:?}");
 }
 
-fn walk(folder: &std::path::Path) -> Vec<String> {
+pub fn walk(folder: &std::path::Path) -> Vec<String> {
     let mut files = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -322,6 +328,49 @@ async fn parameters_are_values_of_the_columns_types() {
         ["1|1.50|2024-01-01T00:00:00", "2|2.25|NULL"]
     );
     assert_eq!(w.rows("SELECT count(*) FROM s.t.snapshots").await[1], "1");
+}
+
+/// Rows of values are planned many at a time where that gives the same, and one by one elsewhere.
+#[tokio::test]
+async fn thousands_of_rows_of_values_are_one_change() {
+    let w = Warehouse::new().await;
+    w.run("CREATE SCHEMA s").await;
+    w.run("CREATE TABLE s.t (id BIGINT, n DECIMAL(9, 2), name STRING, u UUID)").await;
+    let ids: Vec<i64> = (0..2500).collect();
+    let names: Vec<Option<String>> = ids.iter().map(|id| (id % 10 != 0).then(|| format!("it's {id}"))).collect();
+    let uuids = ids.iter().map(|id| format!("00000000-0000-4000-8000-{id:012x}"));
+    let values = RecordBatch::try_from_iter([
+        ("1", Arc::new(Int64Array::from(ids.clone())) as ArrayRef),
+        ("2", Arc::new(StringArray::from(names))),
+        ("3", Arc::new(StringArray::from(uuids.collect::<Vec<_>>()))),
+    ])
+    .unwrap();
+    let filtered = "INSERT INTO s.t (id, name, u, n) SELECT *, 1.25 \
+        FROM (VALUES (CAST($1 AS BIGINT), CAST($2 AS STRING), CAST($3 AS STRING))) WHERE column1 % 100 = 99";
+    for (sql, executions, rows) in [
+        ("INSERT INTO s.t (id, name, u) VALUES (?, ?, ?)", 2500, 2500),
+        ("INSERT INTO s.t (id, name, u) VALUES (?, ?, ?), (-1, 'more', NULL)", 2500, 5000),
+        (filtered, 100, 1),
+    ] {
+        let values = values.slice(0, executions);
+        let with = With {
+            parameters: Some(&values),
+            commit_id: None,
+        };
+        let done = w.engine.change(sql, &defaults(), with).await.unwrap();
+        assert_eq!((done.rows, done.data_files), (rows, 1), "{sql}");
+    }
+    assert_eq!(
+        w.rows("SELECT count(*), count(DISTINCT id), sum(id), count(name), count(u), count(n) FROM s.t")
+            .await[1],
+        // 2 * (0 + .. + 2499) + 99 - 2500; of 2500 names 250 are null
+        "7501|2501|6245099|7001|5001|1"
+    );
+    assert_eq!(
+        w.rows("SELECT name, u FROM s.t WHERE id = 2499").await[1..],
+        vec!["it's 2499|000000000000400080000000000009c3"; 2]
+    );
+    assert_eq!(w.rows("SELECT count(*) FROM s.t.snapshots").await[1], "3");
 }
 
 #[tokio::test]

@@ -7,9 +7,9 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow::datatypes::{DataType, FieldRef, Schema};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use datafusion::common::{Column, DataFusionError, Result as DfResult, ScalarValue};
-use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::expr::{Placeholder, ScalarFunction};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Values, cast};
 
 use super::super::casts::{lossless, strict};
@@ -215,10 +215,7 @@ fn missing(column: &Written) -> DfResult<Expr> {
 fn converted(value: Expr, from: &DataType, column: &Written) -> DfResult<Expr> {
     let to = column.field.data_type();
     if column.is_uuid && from.is_string() {
-        return Ok(Expr::ScalarFunction(ScalarFunction::new_udf(
-            Arc::clone(&TEXT_TO_UUID),
-            vec![value],
-        )));
+        return Ok(uuid_of(value));
     }
     if !is_assignable(from, to) {
         return Err(external(Error::invalid(format!(
@@ -227,6 +224,10 @@ fn converted(value: Expr, from: &DataType, column: &Written) -> DfResult<Expr> {
         ))));
     }
     Ok(if from == to { value } else { cast(value, to.clone()) })
+}
+
+fn uuid_of(text: Expr) -> Expr {
+    Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(&TEXT_TO_UUID), vec![text]))
 }
 
 /// Whether values of one type are stored as another without a cast in the statement. The cast itself fails
@@ -293,7 +294,12 @@ fn typed_literal(expr: Expr, target: &Written) -> DfResult<Expr> {
             Expr::Alias(alias) => Ok(typed_literal(*alias.expr, target)?.alias(alias.name)),
             other => Ok(other),
         },
-        (Expr::Placeholder(_), _) if !target.is_uuid => Ok(cast(expr, to.clone())),
+        (Expr::Placeholder(placeholder), _) if target.is_uuid => {
+            let text = Arc::new(Field::new(&placeholder.id, DataType::Utf8, true));
+            let placeholder = Placeholder::new_with_field(placeholder.id.clone(), Some(text));
+            Ok(uuid_of(Expr::Placeholder(placeholder)))
+        }
+        (Expr::Placeholder(_), _) => Ok(cast(expr, to.clone())),
         (Expr::Literal(ScalarValue::Float64(Some(number)), _), DataType::Decimal128(precision, scale)) => {
             decimal(*number, *precision, *scale, target)
         }

@@ -84,7 +84,7 @@ impl Commits {
         let journal = ready(&journal)?;
         let lock = self.lock_of(ident);
         let _one_at_a_time = lock.lock().await;
-        self.settle_left_open(journal, ident).await?;
+        self.settle_left_open(journal, table).await?;
         let driver = Driver {
             catalogs: &self.catalogs,
             journal,
@@ -127,9 +127,13 @@ impl Commits {
     /// Finds out what became of commits to this table that ended without an answer, of earlier processes or of
     /// callers that went away.
     ///
-    /// Errors: `Unavailable` while one of them may still be applied: a commit after it might double it.
-    async fn settle_left_open(&self, journal: &Journal, ident: &TableIdent) -> Result<()> {
-        for open in journal.left_open().into_iter().filter(|open| open.ident() == *ident) {
+    /// Errors: `Unavailable` while one of them may still be applied: a commit after it might double it. What was
+    /// about another table of the name never will be applied to this one.
+    async fn settle_left_open(&self, journal: &Journal, table: &IcebergTable) -> Result<()> {
+        let ident = table.ident();
+        let uuid = table.metadata().table_uuid.map(|uuid| uuid.to_string());
+        let is_ours = |open: &Open| open.ident() == *ident && open.entry.table_uuid == uuid;
+        for open in journal.left_open().into_iter().filter(is_ours) {
             if let Outcome::Unknown { commit_id, error } = self.reconcile(journal, &open).await? {
                 let message = "it is not known yet what became of an earlier commit to the table; try again later";
                 return Err(Error::unavailable(message)
