@@ -56,6 +56,8 @@ client_tests() {
     "$VENV/bin/python" -m pytest tests/clients -p no:cacheprovider -q "$@"
 }
 
+long_races() { SANDUR_LONG=1 client_tests -k test_the_history_of_many_writers; }
+
 # Tables made by this version of Spark, read by it and by the server.
 spark_tests() { # version
   SANDUR_BIN=$CARGO_TARGET_DIR/debug/sandur SANDUR_SPARK_JAR=$(spark_jar "$1") \
@@ -95,6 +97,11 @@ fi
 
 if [ -n "$full" ]; then
   step "Rust tests, long" env PROPTEST_CASES=5000 timeout --kill-after=1m 2h cargo test --locked --lib || true
+  if [ -n "$python" ] && [ -x "$CARGO_TARGET_DIR/debug/sandur" ]; then
+    step "many writers, long" long_races || true
+  else
+    not_run "many writers, long: there is no Python or no binary"
+  fi
   for version in 3.5 4.1; do
     if [ ! -x "$CARGO_TARGET_DIR/debug/sandur" ]; then
       not_run "tests/full with Spark $version: there is no binary"
@@ -104,7 +111,7 @@ if [ -n "$full" ]; then
       not_run "tests/full with Spark $version: it could not be set up"
     fi
   done
-  outside+=("make test-full: Spark as a second writer, Flink, long races (to come)")
+  outside+=("make test-full: Spark as a second writer, Flink (to come)")
 fi
 
 printf '\n== summary (%d s)\n' "$SECONDS"

@@ -11,6 +11,7 @@ pub mod cache;
 pub mod catalog;
 pub mod cli;
 pub mod config;
+pub mod crash;
 pub mod error;
 pub mod iceberg;
 pub mod io;

@@ -14,6 +14,7 @@ use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions};
 use super::confine::real_path;
 use super::table_io::{local_error, store_path};
 use super::{FileKind, TableIo, normalise};
+use crate::crash;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 
 /// What is known after a creation was sent.
@@ -59,14 +60,14 @@ impl TableIo {
     /// nothing was sent. `CommitStateUnknown` when it cannot be told what became of the file.
     pub async fn create(&self, location: &str, kind: FileKind, bytes: Bytes) -> Result<Created> {
         let path = self.place(location).await?;
-        if let Err(e) = self.fault(WriteStep::Create, location) {
+        if let Err(e) = self.fault(WriteStep::Create, kind, location) {
             return Ok(Created::Absent(e));
         }
         self.storage().counters().record_write(kind, 1, bytes.len() as u64);
         let options = PutOptions::from(PutMode::Create);
         let sent = self.storage().local().put_opts(&path, bytes.clone().into(), options).await;
         let sent = match sent {
-            Ok(_) => self.fault(WriteStep::Created, location),
+            Ok(_) => self.fault(WriteStep::Created, kind, location),
             Err(e) => Err(write_error(e, location)),
         };
         match sent {
@@ -110,7 +111,7 @@ impl TableIo {
     /// Errors: `PermissionDenied` outside of the roots, `Unavailable` when it may still be there.
     pub async fn delete(&self, location: &str, kind: FileKind) -> Result<bool> {
         let path = self.place(location).await?;
-        self.fault(WriteStep::Delete, location)?;
+        self.fault(WriteStep::Delete, kind, location)?;
         self.storage().counters().record_write(kind, 1, 0);
         match self.storage().local().delete(&path).await {
             Ok(()) => Ok(true),
@@ -140,7 +141,8 @@ impl TableIo {
         store_path(location)
     }
 
-    pub(super) fn fault(&self, step: WriteStep, location: &str) -> Result<()> {
+    pub(super) fn fault(&self, step: WriteStep, kind: FileKind, location: &str) -> Result<()> {
+        crash::point(format_args!("{step:?}-{kind:?}"));
         match self.storage().faults() {
             Some(faults) => faults.at(step, location),
             None => Ok(()),

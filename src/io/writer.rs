@@ -93,7 +93,7 @@ impl FileWriter {
     /// Writes what was gathered, then `more`.
     async fn flush(&mut self, more: Bytes) -> Result<()> {
         let file = self.file.take();
-        self.io.fault(WriteStep::Part, &self.location)?;
+        self.io.fault(WriteStep::Part, self.kind, &self.location)?;
         let mut file = file.ok_or_else(|| self.given_up())?;
         let buffer = std::mem::take(&mut self.buffer);
         let bytes = (buffer.len() + more.len()) as u64;
@@ -117,7 +117,7 @@ impl FileWriter {
     /// or a fault says so, where it may be.
     pub async fn finish(mut self) -> Result<u64> {
         self.flush(Bytes::new()).await?;
-        self.io.fault(WriteStep::Finish, &self.location)?;
+        self.io.fault(WriteStep::Finish, self.kind, &self.location)?;
         let (Some(file), Some(staged)) = (self.file.take(), self.staged.take()) else {
             return Err(self.given_up());
         };
@@ -125,7 +125,7 @@ impl FileWriter {
         blocking(move || publish(&file, &staged, &place))
             .await?
             .map_err(|e| writing_error(e, &self.location))?;
-        self.io.fault(WriteStep::Finished, &self.location)?;
+        self.io.fault(WriteStep::Finished, self.kind, &self.location)?;
         Ok(self.written)
     }
 

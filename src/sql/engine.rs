@@ -17,6 +17,7 @@ use super::providers::TableProviders;
 use super::{memory, run, session};
 use crate::catalog::Catalogs;
 use crate::config::Config;
+use crate::crash;
 use crate::error::{Error, Result};
 use crate::table::{AsOf, TableIdent};
 use crate::write::commit::Commits;
@@ -185,7 +186,9 @@ impl Engine {
                 "the statement is a query and was sent as an update; run it as a query",
             ));
         };
-        self.changes.run(sql, &change, defaults, with).await
+        let done = self.changes.run(sql, &change, defaults, with).await;
+        crash::point("answer");
+        done
     }
 
     /// Appends rows to a table of this name (one to three parts, maybe with `branch_x` behind), all in one commit;
@@ -199,7 +202,9 @@ impl Engine {
         defaults: &Defaults,
         commit_id: Option<&str>,
     ) -> Result<Done> {
-        self.changes.append(name, rows, defaults, commit_id).await
+        let done = self.changes.append(name, rows, defaults, commit_id).await;
+        crash::point("answer");
+        done
     }
 
     /// Runs a statement on its pinned snapshots. `parameters`: a batch with one column per

@@ -89,42 +89,6 @@ def test_what_cannot_be_written_says_so_and_changes_nothing(writing):
     assert rows(writing, "SELECT count(*) FROM shop.t.snapshots") == [(0,)]
 
 
-def test_writers_at_once_beside_pyiceberg_lose_and_double_nothing(writing, warehouse):
-    def ours(writer):
-        for n in range(15):
-            assert run(writing, f"INSERT INTO shop.t VALUES ({writer * 1000 + n}, 'w{writer}')") == 1
-
-    def theirs():
-        from pyiceberg.exceptions import CommitFailedException
-
-        catalog = pyiceberg_catalog(warehouse)
-        for n in range(15):
-            while True:
-                try:
-                    catalog.load_table("shop.t").append(pa.table({"id": [9000 + n], "name": ["py"]}, schema=SCHEMA))
-                    break
-                except CommitFailedException:
-                    continue
-
-    failures = []
-
-    def guarded(work, *arguments):
-        try:
-            work(*arguments)
-        except BaseException as e:  # noqa: BLE001 - reported below
-            failures.append(e)
-
-    threads = [threading.Thread(target=guarded, args=(ours, w)) for w in range(4)] + [threading.Thread(target=guarded, args=(theirs,))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures, failures
-    assert rows(writing, "SELECT count(*), count(DISTINCT id) FROM shop.t") == [(75, 75)]
-    assert rows(writing, "SELECT count(*), sum(CAST(summary['added-records'] AS BIGINT)) FROM shop.t.snapshots") == [(75, 75)]
-    assert len(pyiceberg_catalog(warehouse).load_table("shop.t").scan().to_arrow()) == 75
-
-
 def test_a_killed_server_loses_and_doubles_nothing(start_server, warehouse):
     chance = random.Random(7)
     server = start_server(["--warehouse", str(warehouse)])

@@ -9,7 +9,7 @@ use std::process::Command;
 
 /// The modules from the bottom up.
 const LAYERS: &[&[&str]] = &[
-    &["error", "config", "telemetry", "runtime", "bitmap"],
+    &["error", "config", "telemetry", "runtime", "bitmap", "crash"],
     &["io", "cache"],
     &["table"],
     &["iceberg", "delta"],

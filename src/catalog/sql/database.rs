@@ -14,6 +14,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 
 use super::rows::{Layout, create_tables};
+use crate::crash;
 use crate::error::{Error, ErrorKind, Result};
 
 /// How long a statement waits for the locks of others.
@@ -147,11 +148,13 @@ impl Database {
         };
         let ended = match asked {
             Ok(Verdict::Commit(done)) => {
+                crash::point("sql-commit");
                 if let Err(e) = connection.execute_batch("COMMIT") {
                     // Ends the transaction where it is still open. That alone proves nothing: see `change`.
                     let _ = connection.execute_batch("ROLLBACK");
                     return Ended::Unknown(sql_error(e));
                 }
+                crash::point("sql-committed");
                 *turn = Some(held);
                 return Ended::Done(done);
             }

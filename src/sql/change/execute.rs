@@ -141,9 +141,9 @@ impl Changes {
                     Err(e) if *if_exists && e.kind() == ErrorKind::NotFound => return Ok(done),
                     found => found?,
                 };
-                match catalogs.writable(&ident.catalog)?.drop_table(&ident).await {
+                match self.writing()?.commits.drop_table(&ident).await {
                     Err(e) if *if_exists && e.kind() == ErrorKind::NotFound => Ok(done),
-                    dropped => dropped.map(|_| done).context("table", || ident),
+                    dropped => dropped.map(|()| done),
                 }
             }
             Change::CreateSchema {
@@ -168,7 +168,7 @@ impl Changes {
                 let schema = names::stored_schema(catalog, &schema).await?.unwrap_or(schema);
                 if *cascade {
                     for ident in catalog.list_tables(&schema).await? {
-                        writable.drop_table(&ident).await.context("table", || ident)?;
+                        self.writing()?.commits.drop_table(&ident).await?;
                     }
                 }
                 match writable.drop_namespace(&schema).await {

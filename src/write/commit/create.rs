@@ -42,9 +42,14 @@ impl Commits {
     /// Errors: what [`MetadataBuilder::new_table`] says; `AlreadyExists` for the name; `Unavailable`.
     pub async fn stage_table(&self, ident: &TableIdent, new: NewTable) -> Result<Creation> {
         let catalog = self.catalogs.writable(&ident.catalog)?;
-        self.journal_of(&ident.catalog).await?;
+        let journal = self.journal_of(&ident.catalog).await?;
         if catalog.pointer(ident).await?.is_some() {
             return Err(exists(ident));
+        }
+        {
+            let lock = self.lock_of(ident);
+            let _one_at_a_time = lock.lock().await;
+            self.settle_while_it_can_be(ready(&journal)?, ident).await;
         }
         let metadata = MetadataBuilder::new_table(new, now_ms())?.build()?;
         catalog.check_location(ident, &metadata.location).await?;
@@ -110,6 +115,7 @@ impl Commits {
             journal: ready(&journal)?,
             ident,
             io: creation.io.clone(),
+            creates: true,
             unnamed: Some(Loaded {
                 metadata: Arc::clone(&creation.metadata),
                 location: creation.location.clone(),

@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::journal::{Close, Journal, Open};
 use crate::catalog::{Catalogs, SwapOutcome};
+use crate::crash;
 use crate::error::{Error, Result};
 use crate::iceberg::IcebergTable;
 use crate::iceberg::commit::{Action, Event, FileToRead, Loaded, NewFile, Outcome, Random, ReadKind, SwapAnswer, WriteKind};
@@ -24,7 +25,9 @@ pub(super) struct Driver<'a> {
     pub(super) journal: &'a Journal,
     pub(super) ident: &'a TableIdent,
     pub(super) io: TableIo,
-    /// The table as it is before it has a name: its first swap gives it one.
+    /// The swap gives the table its name.
+    pub(super) creates: bool,
+    /// The table as it is before it has a name.
     pub(super) unnamed: Option<Loaded>,
 }
 
@@ -71,27 +74,37 @@ impl Driver<'_> {
                 Event::Done
             }
             Action::OpenJournal(entry) => {
-                self.journal.note(Open::new(self.ident, entry)).await?;
+                crash::point("open-journal");
+                self.journal.note(Open::new(self.ident, self.creates, entry)).await?;
+                crash::point("journal-open");
                 Event::Done
             }
             Action::Swap { base, new } => {
                 let catalog = self.catalogs.writable(&self.ident.catalog)?;
-                Event::Swapped(answer(match self.unnamed {
-                    Some(_) => catalog.create_table(self.ident, &new).await,
-                    None => catalog.swap(self.ident, &base, &new).await,
-                }))
+                crash::point("swap");
+                let outcome = match self.creates {
+                    true => catalog.create_table(self.ident, &new).await,
+                    false => catalog.swap(self.ident, &base, &new).await,
+                };
+                crash::point("swapped");
+                Event::Swapped(answer(outcome))
             }
             Action::Settle { base, new } => {
                 let catalog = self.catalogs.writable(&self.ident.catalog)?;
-                let base = self.unnamed.is_none().then_some(base.as_str());
-                Event::Swapped(answer(catalog.resolve(self.ident, base, &new).await))
+                let base = (!self.creates).then_some(base.as_str());
+                crash::point("settle");
+                let outcome = catalog.resolve(self.ident, base, &new).await;
+                crash::point("settled");
+                Event::Swapped(answer(outcome))
             }
             Action::Sleep(time) => {
                 tokio::time::sleep(time).await;
                 Event::Done
             }
             Action::CloseJournal { commit_id, run, committed } => {
+                crash::point("close-journal");
                 self.journal.close(Close { commit_id, run, committed }).await?;
+                crash::point("journal-closed");
                 Event::Done
             }
             Action::Delete(files) => {

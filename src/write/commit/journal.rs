@@ -41,15 +41,19 @@ pub(super) struct Open {
     pub(super) catalog: String,
     pub(super) schema: String,
     pub(super) table: String,
+    /// The swap gives the table its name.
+    #[serde(default)]
+    pub(super) creates: bool,
     pub(super) entry: JournalEntry,
 }
 
 impl Open {
-    pub(super) fn new(ident: &TableIdent, entry: JournalEntry) -> Self {
+    pub(super) fn new(ident: &TableIdent, creates: bool, entry: JournalEntry) -> Self {
         Self {
             catalog: ident.catalog.clone(),
             schema: ident.schema.clone(),
             table: ident.table.clone(),
+            creates,
             entry,
         }
     }
@@ -219,7 +223,7 @@ mod tests {
             base: "a".to_owned(),
             new: "b".to_owned(),
         };
-        Open::new(&TableIdent::new("c", "s", "t"), entry)
+        Open::new(&TableIdent::new("c", "s", "t"), false, entry)
     }
 
     fn close(commit_id: &str, run: &str, committed: Option<i64>) -> Close {

@@ -84,12 +84,13 @@ impl Commits {
         let journal = ready(&journal)?;
         let lock = self.lock_of(ident);
         let _one_at_a_time = lock.lock().await;
-        self.settle_left_open(journal, table).await?;
+        self.settle_left_open(journal, ident, Some(table.metadata().table_uuid)).await?;
         let driver = Driver {
             catalogs: &self.catalogs,
             journal,
             ident,
             io: table.io().clone(),
+            creates: false,
             unnamed: None,
         };
         finish(&driver, change).await
@@ -124,16 +125,35 @@ impl Commits {
         Ok(CommitStatus::Unknown)
     }
 
-    /// Finds out what became of commits to this table that ended without an answer, of earlier processes or of
-    /// callers that went away.
+    /// Takes a table's name away; its files stay.
     ///
-    /// Errors: `Unavailable` while one of them may still be applied: a commit after it might double it. What was
-    /// about another table of the name never will be applied to this one.
-    async fn settle_left_open(&self, journal: &Journal, table: &IcebergTable) -> Result<()> {
-        let ident = table.ident();
-        let uuid = table.metadata().table_uuid.map(|uuid| uuid.to_string());
-        let is_ours = |open: &Open| open.ident() == *ident && open.entry.table_uuid == uuid;
-        for open in journal.left_open().into_iter().filter(is_ours) {
+    /// Errors: `NotFound`, `CommitStateUnknown`.
+    pub async fn drop_table(&self, ident: &TableIdent) -> Result<()> {
+        let catalog = self.catalogs.writable(&ident.catalog)?;
+        let journal = self.journal_of(&ident.catalog).await?;
+        let lock = self.lock_of(ident);
+        let _one_at_a_time = lock.lock().await;
+        self.settle_while_it_can_be(ready(&journal)?, ident).await;
+        catalog.drop_table(ident).await.map(|_| ()).context("table", || ident)
+    }
+
+    /// Finds out what became of open commits to a name before it goes or stands for another table. What is not known
+    /// even now stands in nobody's way: no swap of a table that is gone can become part of another one.
+    async fn settle_while_it_can_be(&self, journal: &Journal, ident: &TableIdent) {
+        if let Err(error) = self.settle_left_open(journal, ident, None).await {
+            tracing::warn!(table = %ident, %error, "what became of a commit will stay unknown");
+        }
+    }
+
+    /// Finds out what became of commits to the name that ended without an answer, of earlier processes or of callers
+    /// that went away: of all, or of those to the table of a uuid. A swap that was sent to another table of the name
+    /// cannot become part of this one.
+    ///
+    /// Errors: `Unavailable` while one of them may still be applied: a commit after it might double it.
+    async fn settle_left_open(&self, journal: &Journal, ident: &TableIdent, table_uuid: Option<Option<uuid::Uuid>>) -> Result<()> {
+        let table_uuid = table_uuid.map(|uuid| uuid.map(|uuid| uuid.to_string()));
+        let is_meant = |open: &Open| open.ident() == *ident && table_uuid.as_ref().is_none_or(|uuid| *uuid == open.entry.table_uuid);
+        for open in journal.left_open().into_iter().filter(is_meant) {
             if let Outcome::Unknown { commit_id, error } = self.reconcile(journal, &open).await? {
                 let message = "it is not known yet what became of an earlier commit to the table; try again later";
                 return Err(Error::unavailable(message)
@@ -158,6 +178,7 @@ impl Commits {
             journal,
             ident: &ident,
             io,
+            creates: open.creates,
             unnamed: None,
         };
         let mut reconciler = Reconciler::new(open.entry.clone(), chance());
