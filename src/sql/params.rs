@@ -166,6 +166,8 @@ fn bind(parameter: &Declared, values: &ArrayRef) -> Result<ArrayRef> {
     let target = match (bound, announced) {
         (DataType::Dictionary(_, value), _) => value.as_ref().clone(),
         (DataType::Null, _) => announced.clone(),
+        // What nothing types is announced as text; a uuid is bound as its bytes, too.
+        (DataType::FixedSizeBinary(16), DataType::Utf8) if parameter.inferred.is_none() => bound.clone(),
         // Numbers are compared across types by the engine, which widens and never rounds.
         (from, to) if from.is_numeric() && to.is_numeric() => match from {
             DataType::UInt64 => DataType::UInt64,

@@ -45,10 +45,13 @@ impl ScalarUDFImpl for TextToUuid {
     }
 }
 
-/// The uuids of texts.
+/// The uuids of texts, or of their bytes.
 ///
 /// Errors: `InvalidInput` for a text that is none.
 pub(super) fn uuids_of(texts: &ArrayRef) -> Result<ArrayRef, Error> {
+    if *texts.data_type() == DataType::FixedSizeBinary(16) {
+        return Ok(Arc::clone(texts));
+    }
     let texts = cast(texts, &DataType::Utf8)?;
     let mut uuids = FixedSizeBinaryBuilder::with_capacity(texts.len(), 16);
     for text in texts.as_string::<i32>() {
