@@ -134,3 +134,14 @@ def partition_summary(of, values):
         "lower_bound": encode(ordered[0]) if ordered else None,
         "upper_bound": encode(ordered[-1]) if ordered else None,
     }
+
+
+def orders_differ(tuples):
+    """Whether Iceberg Java, which compares the halves of uuids as signed numbers, would find other ends in the
+    partition values of a manifest than readers that compare bytes: there are no bounds to give then."""
+    for values in zip(*tuples):
+        uuids = [value for value in values if isinstance(value, bytes) and len(value) == 16]
+        signed = sorted(uuids, key=lambda value: struct.unpack(">qq", value))
+        if uuids and (signed[0], signed[-1]) != (min(uuids), max(uuids)):
+            return True
+    return False

@@ -6,9 +6,17 @@ import subprocess
 
 import duckdb
 import fastavro
+from pyiceberg.catalog.sql import SqlCatalog
 
 import canonical
 from conftest import binary
+
+
+def pyiceberg_catalog(warehouse, **properties):
+    """pyiceberg on the catalog file of an embedded warehouse."""
+    return SqlCatalog(
+        "iceberg", uri=f"sqlite:///{warehouse}/catalog.db", warehouse=f"file://{warehouse}/iceberg", **properties
+    )
 
 
 @functools.cache
@@ -22,16 +30,21 @@ def duck():
     return connection
 
 
+def local(path):
+    """A recorded path as one of this machine: Java leaves slashes out."""
+    return "/" + path.removeprefix("file:").lstrip("/")
+
+
 def by_duckdb(table, uuids=()):
     """Canonical rows of a pyiceberg table's current snapshot as DuckDB's `iceberg_scan` reads them, as sorted lines."""
     read = duck().execute(f"SELECT * FROM iceberg_scan('{table.metadata_location}')").to_arrow_table()
     return canonical.sorted_lines(canonical.table_rows(read, uuids))
 
 
-def files_by_duckdb(paths, uuids=()):
+def files_by_duckdb(paths, columns, uuids=()):
     """Canonical rows of data files as DuckDB's Parquet reader has them."""
-    paths = [path.removeprefix("file://") for path in paths]
-    read = duck().execute("SELECT * FROM read_parquet(?, hive_partitioning = false)", [paths]).to_arrow_table()
+    paths = [local(path) for path in paths]
+    read = duck().execute(f"SELECT {', '.join(columns)} FROM read_parquet(?, hive_partitioning = false)", [paths]).to_arrow_table()
     return canonical.sorted_lines(canonical.table_rows(read, uuids))
 
 
@@ -40,7 +53,7 @@ def by_pyiceberg(table, uuids=()):
 
 
 def avro(path):
-    with open(path.removeprefix("file://"), "rb") as file:
+    with open(local(path), "rb") as file:
         yield from fastavro.reader(file)
 
 
@@ -57,7 +70,7 @@ def pairs(listed):
 
 def fsck(table):
     """What `sandur fsck` finds wrong with a table."""
-    folder = table.location().removeprefix("file://")
+    folder = local(table.location())
     done = subprocess.run([str(binary()), "fsck", folder], capture_output=True, text=True, check=False)
     clean = done.returncode == 0 and done.stdout.rstrip().endswith(": 0 findings")
     return "" if clean else done.stdout + done.stderr

@@ -10,6 +10,7 @@ from pyiceberg.io.pyarrow import PyArrowFileIO
 
 import test_printed_lines
 from conftest import connect
+from other_readers import pyiceberg_catalog as pyiceberg
 
 # Where the sample tables lay when they were written; they are carried as copies.
 RECORDED = "/tmp/wh/cases/sample_"
@@ -22,12 +23,6 @@ class MovedFileIO(PyArrowFileIO):
         if location.startswith(RECORDED):
             location = f"{self.properties['sample-folder']}/{location.removeprefix(RECORDED)}"
         return super().new_input(location)
-
-
-def pyiceberg(warehouse, **properties):
-    return SqlCatalog(
-        "iceberg", uri=f"sqlite:///{warehouse}/catalog.db", warehouse=f"file://{warehouse}/iceberg", **properties
-    )
 
 
 def rows(server, sql):

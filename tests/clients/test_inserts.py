@@ -88,7 +88,7 @@ def test_several_partition_fields_and_an_order(writing, version):
     for _, entries in other_readers.manifests(writing.catalog.load_table(f"s.{name}")):
         for entry in entries:
             file = entry["data_file"]
-            read = pq.read_table(file["file_path"].removeprefix("file://")).to_pylist()
+            read = pq.read_table(other_readers.local(file["file_path"])).to_pylist()
             last_first = sorted(read, key=lambda row: row["id"])
             last_first.sort(key=lambda row: "" if row["c2"] is None else row["c2"], reverse=True)
             last_first.sort(key=lambda row: row["c2"] is not None)
