@@ -86,17 +86,24 @@ def values(fields, rows):
     )
 
 
-def insert(writing, name, fields, rows):
-    """Inserts by VALUES, by bound parameters and by a stream of rows: a third of the rows each."""
-    shares = [rows[n::3] for n in range(3)]
-    assert writing.run(f"INSERT INTO s.{name} VALUES {values(fields, shares[0])}") == len(shares[0])
-    bound = arrow_rows(fields, shares[1])
-    # A parameter of the type that has no values is bound to nothing.
-    bound = bound.select([n for n, field in enumerate(bound.schema) if field.type != pa.null()]).to_batches()[0]
-    names = ", ".join(bound.schema.names)
-    marks = ", ".join("?" * len(bound.schema.names))
-    assert writing.run(f"INSERT INTO s.{name} ({names}) VALUES ({marks})", bound) == len(shares[1])
-    writing.append_rows(name, arrow_rows(fields, shares[2]))
+WAYS = ("values", "bound", "stream")
+
+
+def insert(writing, name, fields, rows, ways=WAYS):
+    """Inserts by VALUES, by bound parameters and by a stream of rows: an equal share of the rows each."""
+    shares = [rows[n :: len(ways)] for n in range(len(ways))]
+    for way, share in zip(ways, shares):
+        if way == "values":
+            assert writing.run(f"INSERT INTO s.{name} VALUES {values(fields, share)}") == len(share)
+        elif way == "stream":
+            writing.append_rows(name, arrow_rows(fields, share))
+        else:
+            bound = arrow_rows(fields, share)
+            # A parameter of the type that has no values is bound to nothing.
+            bound = bound.select([n for n, field in enumerate(bound.schema) if field.type != pa.null()]).to_batches()[0]
+            names = ", ".join(bound.schema.names)
+            marks = ", ".join("?" * len(bound.schema.names))
+            assert writing.run(f"INSERT INTO s.{name} ({names}) VALUES ({marks})", bound) == len(share)
     return shares
 
 

@@ -14,6 +14,7 @@ import other_readers
 import typed_values
 from insert_checks import (
     ID,
+    WAYS,
     Writing,
     arrow_rows,
     as_pyiceberg_reads,
@@ -75,7 +76,7 @@ def shape(of, left_out):
 
 def take_turns(writing, name, fields, parts):
     append(writing.catalog.load_table(f"s.{name}"), fields, parts[0])
-    insert(writing, name, fields, parts[1])
+    insert(writing, name, fields, parts[1], WAYS[1:])
     append(writing.catalog.load_table(f"s.{name}"), fields, parts[2])
     assert writing.run(f"INSERT INTO s.{name} VALUES {values(fields, parts[3])}") == len(parts[3])
     table = writing.catalog.load_table(f"s.{name}")

@@ -206,9 +206,9 @@ def _timestamp(of, value):
     return canonical.timestamp_text(value, unit).replace("T", " ")
 
 
-def rows(of, copies=1):
-    """Numbered values of a type: null first and last, each value `copies` times."""
-    cells = [None, *VALUES[of] * copies, None]
+def rows(of):
+    """Numbered values of a type: each of them, one twice, null first and last."""
+    cells = [None, *VALUES[of], VALUES[of][0], None]
     return list(enumerate(cells, 1))
 
 
