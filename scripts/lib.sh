@@ -10,6 +10,7 @@ JARS=$CACHE/jars
 SQLLINE=$JARS/sqlline-1.12.0-jar-with-dependencies.jar
 JDBC_NEW=$JARS/flight-sql-jdbc-driver-18.3.0.jar
 JDBC_OLD=$JARS/flight-sql-jdbc-driver-15.0.2.jar
+SQLITE_JDBC=$JARS/sqlite-jdbc-3.50.3.0.jar
 if [ -n "${CI:-}" ]; then export CARGO_INCREMENTAL=0; fi
 
 say() { printf '%s\n' "$*" >&2; }
@@ -149,8 +150,8 @@ ensure_jdbc() {
 
 ensure_jdbc_old() { maven_jar "$JDBC_OLD" org.apache.arrow:flight-sql-jdbc-driver:15.0.2; }
 
-# Spark of one minor version (3.5 or 4.1) in a virtual environment of its own, and Iceberg's runtime for it, for
-# tests/full. `spark_python VERSION` and `spark_jar VERSION` are where they lie.
+# Spark of one minor version (3.5 or 4.1) in a virtual environment of its own, Iceberg's runtime for it and what opens
+# the server's SQLite catalog, for tests/full. `spark_python VERSION` and `spark_jar VERSION` are where they lie.
 ensure_spark() { # version
   local base python requirements wanted stamp
   base=$(spark_base "$1")
@@ -158,6 +159,7 @@ ensure_spark() { # version
   [ -f "$requirements" ] || { say "no requirements for Spark $1"; return 1; }
   ensure_java || return 1
   maven_jar "$(spark_jar "$1")" "$(spark_artifact "$1")" || return 1
+  maven_jar "$SQLITE_JDBC" org.xerial:sqlite-jdbc:3.50.3.0 || return 1
   wanted=$(cat "$requirements" "$PROJECT/tests/clients/requirements.txt" | cksum)
   stamp=$base/.sandur-requirements
   [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ] && [ -x "$base/bin/python" ] && return 0

@@ -60,7 +60,7 @@ long_races() { SANDUR_LONG=1 client_tests -k test_the_history_of_many_writers; }
 
 # Tables made by this version of Spark, read by it and by the server.
 spark_tests() { # version
-  SANDUR_BIN=$CARGO_TARGET_DIR/debug/sandur SANDUR_SPARK_JAR=$(spark_jar "$1") \
+  SANDUR_BIN=$CARGO_TARGET_DIR/debug/sandur SANDUR_SPARK_JAR=$(spark_jar "$1") SANDUR_SQLITE_JAR=$SQLITE_JDBC \
     timeout --kill-after=1m 1h "$(spark_python "$1")" -m pytest tests/full -p no:cacheprovider -q
 }
 

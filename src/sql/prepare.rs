@@ -232,7 +232,12 @@ impl Planner {
                 ..ParserOptions::new()
             },
         );
-        let plan = plan_uniquely(&sql_to_rel, *ast)?
+        let values = target.and_then(|target| target.plan_values(&sql_to_rel, &ast));
+        let plan = match values {
+            Some(planned) => planned,
+            None => plan_uniquely(&sql_to_rel, *ast)?,
+        };
+        let plan = plan
             .and_then(count_occurrences)
             .and_then(fit_literals)
             .and_then(|plan| match target {

@@ -10,13 +10,12 @@ from pyiceberg.catalog.sql import SqlCatalog
 import canonical
 import test_printed_lines
 from conftest import connect
+from other_readers import pyiceberg_catalog as pyiceberg
 
 # Where a sample table lay when it was written; it is carried as a copy.
 RECORDED = "/tmp/wh/cases/sample_"
 
 
-def pyiceberg(warehouse):
-    return SqlCatalog("iceberg", uri=f"sqlite:///{warehouse}/catalog.db", warehouse=f"file://{warehouse}/iceberg")
 
 
 def rows(server, sql):

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from conftest import binary, connect
-from test_embedded_catalog import pyiceberg as pyiceberg_catalog
+from other_readers import pyiceberg_catalog
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("name", pa.string())])
 

@@ -1,7 +1,7 @@
 """One Spark session for the whole run, the tables it made, and servers over them: with pruning, without, and with each kind off.
 
 Which Spark is used is decided by the virtual environment that runs the tests (`scripts/test.sh --full` has one for
-each version); `$SANDUR_SPARK_JAR` is Iceberg's runtime for it. What did not run is said at the end and goes to
+each version); `$SANDUR_SPARK_JAR` is Iceberg's runtime for it, `$SANDUR_SQLITE_JAR` what opens a SQLite catalog. What did not run is said at the end and goes to
 `$SANDUR_NOT_RUN`, as in tests/clients.
 """
 
@@ -34,6 +34,8 @@ def _clients():
 
 clients = _clients()
 start_server = clients.start_server
+# Modules of tests/clients import these from `conftest`, which is this one here.
+binary, connect = clients.binary, clients.connect
 
 PRUNING = ["manifests", "partitions", "metrics", "row_groups", "pages", "bloom", "residuals"]
 NOTES = []
@@ -42,7 +44,8 @@ SKIPPED = []
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
-    session = spark_tables.session(tmp_path_factory.mktemp("warehouse"), os.environ["SANDUR_SPARK_JAR"])
+    jars = [os.environ[name] for name in ("SANDUR_SPARK_JAR", "SANDUR_SQLITE_JAR")]
+    session = spark_tables.session(tmp_path_factory.mktemp("warehouse"), *jars)
     yield session
     session.stop()
 

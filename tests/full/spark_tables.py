@@ -17,13 +17,15 @@ VERSION = pyspark.__version__
 SEED = 20_260_101
 
 
-def session(warehouse, jar):
+def session(warehouse, jar, sqlite):
     """Spark with a Hadoop catalog `spark` below `warehouse`, small enough to run beside other things."""
     catalog = "spark.sql.catalog.spark"
     builder = (
         SparkSession.builder.master("local[1]")
         .appName("sandur-tests")
         .config("spark.jars", jar)
+        # Drivers of databases are looked for where the program itself is.
+        .config("spark.driver.extraClassPath", sqlite)
         .config("spark.driver.memory", "1g")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.bindAddress", "127.0.0.1")

@@ -181,6 +181,49 @@ async fn every_type_comes_back() {
 }
 
 #[tokio::test]
+async fn written_values_keep_their_digits() {
+    let w = Warehouse::new().await;
+    w.run("CREATE SCHEMA s").await;
+    w.run("CREATE TABLE s.t (id INT, n DECIMAL(38, 20), k STRING, l ARRAY<DECIMAL(38, 20)>, m MAP<STRING, DECIMAL(38, 20)>, q STRUCT<a: DECIMAL(38, 20), b: STRING>)")
+        .await;
+    // neither the other rows nor the other elements have a say in what a value is
+    w.run("INSERT INTO s.t (n, id) VALUES (0.1, 1), (99999999999999999, 2), ('0.12345678901234567890', 3), (NULL, 4), (-0.7, 5), (123456789012345678.123456789, 6)")
+        .await;
+    assert_eq!(
+        w.rows("SELECT n FROM s.t ORDER BY id").await[1..],
+        [
+            "0.10000000000000000000",
+            "99999999999999999.00000000000000000000",
+            "0.12345678901234567890",
+            "NULL",
+            "-0.70000000000000000000",
+            "123456789012345678.12345678900000000000"
+        ]
+    );
+    w.run("INSERT INTO s.t (id, k) VALUES (11, 'x'), (12, 1), (13, 0.10), (14, DATE '2020-01-01'), (15, true)")
+        .await;
+    assert_eq!(
+        w.rows("SELECT k FROM s.t WHERE id BETWEEN 11 AND 15 ORDER BY id").await[1..],
+        ["x", "1", "0.1", "2020-01-01", "true"]
+    );
+    w.run("INSERT INTO s.t (id, l, m, q) VALUES (21, [0.7, 9007199254740993, NULL], MAP {'a': 0.7, 'b': 9007199254740993}, named_struct('b', 1, 'a', 1.1))")
+        .await;
+    w.run("INSERT INTO s.t (id, l, m, q) SELECT 22, [0.7, 9007199254740993, NULL], MAP {'a': 0.7, 'b': 9007199254740993}, named_struct('b', 1, 'a', 1.1)")
+        .await;
+    for id in [21, 22] {
+        assert_eq!(
+            w.rows(&format!(
+                "SELECT l[1], l[2], l[3], m['a'], m['b'], q['a'], q['b'] FROM s.t WHERE id = {id}"
+            ))
+            .await[1],
+            "0.70000000000000000000|9007199254740993.00000000000000000000|NULL|0.70000000000000000000|9007199254740993.00000000000000000000|1.10000000000000000000|1"
+        );
+    }
+    let (_, message) = w.refused("INSERT INTO s.t (id, n) VALUES (31, 1), (32, 1234567890123456789)").await;
+    assert!(message.contains("1234567890123456789"), "{message}");
+}
+
+#[tokio::test]
 async fn what_does_not_fit_is_refused_and_leaves_nothing() {
     let w = Warehouse::new().await;
     w.run("CREATE SCHEMA s").await;

@@ -7,13 +7,14 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
-use arrow::datatypes::{DataType, Field, FieldRef, Schema};
+use arrow::datatypes::{DataType, FieldRef, Schema};
 use datafusion::common::{Column, DataFusionError, Result as DfResult, ScalarValue};
-use datafusion::logical_expr::expr::{Placeholder, ScalarFunction};
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Values, cast};
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast};
 
 use super::super::casts::{lossless, strict};
 use super::super::errors::from_datafusion;
+use super::literals::with_literals;
 use super::uuid_text::{TEXT_TO_UUID, uuids_of};
 use crate::error::{Error, Result, ResultExt};
 
@@ -176,7 +177,7 @@ fn position(columns: &[Written], name: &str) -> Result<usize> {
         .ok_or_else(|| Error::invalid(format!("the table has no column \"{name}\"")))
 }
 
-fn external(error: Error) -> DataFusionError {
+pub(super) fn external(error: Error) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
 
@@ -212,10 +213,14 @@ fn missing(column: &Written) -> DfResult<Expr> {
     }
 }
 
-fn converted(value: Expr, from: &DataType, column: &Written) -> DfResult<Expr> {
+pub(super) fn as_uuid(value: Expr) -> Expr {
+    Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(&TEXT_TO_UUID), vec![value]))
+}
+
+pub(super) fn converted(value: Expr, from: &DataType, column: &Written) -> DfResult<Expr> {
     let to = column.field.data_type();
     if column.is_uuid && from.is_string() {
-        return Ok(uuid_of(value));
+        return Ok(as_uuid(value));
     }
     if !is_assignable(from, to) {
         return Err(external(Error::invalid(format!(
@@ -226,13 +231,9 @@ fn converted(value: Expr, from: &DataType, column: &Written) -> DfResult<Expr> {
     Ok(if from == to { value } else { cast(value, to.clone()) })
 }
 
-fn uuid_of(text: Expr) -> Expr {
-    Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(&TEXT_TO_UUID), vec![text]))
-}
-
 /// Whether values of one type are stored as another without a cast in the statement. The cast itself fails
 /// for a value that does not fit.
-fn is_assignable(from: &DataType, to: &DataType) -> bool {
+pub(super) fn is_assignable(from: &DataType, to: &DataType) -> bool {
     use DataType as D;
     let zoneless = |of: &DataType| matches!(of, D::Date32 | D::Date64 | D::Timestamp(..));
     let number = |of: &DataType| of.is_numeric();
@@ -259,71 +260,4 @@ fn is_assignable(from: &DataType, to: &DataType) -> bool {
         (D::Dictionary(_, from), to) => is_assignable(from, to),
         _ => false,
     }
-}
-
-/// Literals and parameters that stand in the query's own columns in the type of the table's column: a
-/// decimal by the digits that are written, not by the double that the engine reads.
-fn with_literals(plan: LogicalPlan, targets: &[Option<&Written>]) -> DfResult<LogicalPlan> {
-    match plan {
-        LogicalPlan::Values(Values { values, .. }) => {
-            let rows = values.into_iter().map(|row| typed(row, targets)).collect::<DfResult<Vec<_>>>()?;
-            LogicalPlanBuilder::values(rows)?.build()
-        }
-        LogicalPlan::Projection(projection) => {
-            let exprs = typed(projection.expr, targets)?;
-            LogicalPlanBuilder::from(Arc::unwrap_or_clone(projection.input))
-                .project(exprs)?
-                .build()
-        }
-        other => Ok(other),
-    }
-}
-
-fn typed(row: Vec<Expr>, targets: &[Option<&Written>]) -> DfResult<Vec<Expr>> {
-    let each = row.into_iter().zip(targets).map(|(expr, target)| match target {
-        Some(target) => typed_literal(expr, target),
-        None => Ok(expr),
-    });
-    each.collect()
-}
-
-fn typed_literal(expr: Expr, target: &Written) -> DfResult<Expr> {
-    let to = target.field.data_type();
-    match (&expr, to) {
-        (Expr::Alias(_), _) => match expr {
-            Expr::Alias(alias) => Ok(typed_literal(*alias.expr, target)?.alias(alias.name)),
-            other => Ok(other),
-        },
-        (Expr::Placeholder(placeholder), _) if target.is_uuid => {
-            let text = Arc::new(Field::new(&placeholder.id, DataType::Utf8, true));
-            let placeholder = Placeholder::new_with_field(placeholder.id.clone(), Some(text));
-            Ok(uuid_of(Expr::Placeholder(placeholder)))
-        }
-        (Expr::Placeholder(_), _) => Ok(cast(expr, to.clone())),
-        (Expr::Literal(ScalarValue::Float64(Some(number)), _), DataType::Decimal128(precision, scale)) => {
-            decimal(*number, *precision, *scale, target)
-        }
-        (Expr::Negative(inner), DataType::Decimal128(precision, scale)) => match inner.as_ref() {
-            Expr::Literal(ScalarValue::Float64(Some(number)), _) => decimal(-number, *precision, *scale, target),
-            _ => Ok(expr),
-        },
-        _ => Ok(expr),
-    }
-}
-
-/// A double literal as the decimal that was written: its shortest digits, rounded half away from zero.
-fn decimal(number: f64, precision: u8, scale: i8, target: &Written) -> DfResult<Expr> {
-    let wrong = || external(Error::invalid(format!("{number} does not fit column \"{}\"", target.field.name())));
-    let text = number.to_string();
-    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
-    let wanted = usize::try_from(scale).map_err(|_| wrong())?;
-    let kept: String = fraction.chars().chain(std::iter::repeat('0')).take(wanted).collect();
-    let rounds_up = fraction.chars().nth(wanted).is_some_and(|digit| digit >= '5');
-    let unscaled: i128 = format!("{}{kept}", whole.trim_start_matches('-')).parse().map_err(|_| wrong())?;
-    let unscaled = unscaled + i128::from(rounds_up);
-    if unscaled >= 10_i128.checked_pow(u32::from(precision)).ok_or_else(wrong)? {
-        return Err(wrong());
-    }
-    let unscaled = if number.is_sign_negative() { -unscaled } else { unscaled };
-    Ok(Expr::Literal(ScalarValue::Decimal128(Some(unscaled), precision, scale), None))
 }

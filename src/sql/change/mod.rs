@@ -6,6 +6,7 @@
 mod create;
 mod execute;
 mod insert;
+mod literals;
 mod names;
 mod parse;
 mod types;

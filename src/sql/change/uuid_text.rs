@@ -49,7 +49,7 @@ impl ScalarUDFImpl for TextToUuid {
 ///
 /// Errors: `InvalidInput` for a text that is none.
 pub(super) fn uuids_of(texts: &ArrayRef) -> Result<ArrayRef, Error> {
-    if texts.data_type() == &DataType::FixedSizeBinary(16) {
+    if *texts.data_type() == DataType::FixedSizeBinary(16) {
         return Ok(Arc::clone(texts));
     }
     let texts = cast(texts, &DataType::Utf8)?;

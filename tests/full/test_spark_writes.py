@@ -1,0 +1,133 @@
+"""Spark and the server write the same tables through one SQLite catalog (Spark's is Iceberg's JDBC catalog).
+
+Of the same rows, written by both into equal tables, manifest entries, partition summaries and snapshot summaries say
+the same; only what depends on the encoder (sizes) and on the engine (its name and ids) may differ.
+"""
+
+import pyarrow as pa
+import pytest
+from pyiceberg import types as t
+
+import canonical
+import other_readers
+import typed_values
+from insert_checks import ID, Writing, check, check_rows, create, expected_lines, fitting, uuid_columns, values
+
+# Spark has neither a time of day nor nanoseconds.
+TYPES = [of for of in typed_values.VALUES if not isinstance(of, (t.TimeType, *typed_values.V3_ONLY))]
+# What an entry says of a file beside its sizes, and where sizes are.
+COMPARED = ["content", "file_format", "record_count", "sort_order_id", "equality_ids", "key_metadata"]
+MAPS = ["value_counts", "null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds"]
+
+
+@pytest.fixture(scope="module")
+def writing(spark, start_server, tmp_path_factory):
+    warehouse = tmp_path_factory.mktemp("writes") / "warehouse"
+    opened = Writing(start_server(["--warehouse", str(warehouse)]), warehouse)
+    catalog = "spark.sql.catalog.iceberg"
+    for key, value in {
+        "": "org.apache.iceberg.spark.SparkCatalog",
+        ".type": "jdbc",
+        ".uri": f"jdbc:sqlite:{warehouse}/catalog.db",
+        ".jdbc.schema-version": "V1",
+        ".warehouse": f"file://{warehouse}/iceberg",
+        ".cache-enabled": "false",
+    }.items():
+        spark.conf.set(catalog + key, value)
+    opened.spark = spark
+    yield opened
+    opened.close()
+
+
+def by_spark(spark, name):
+    """Canonical rows of a table as Spark has them."""
+    frame = spark.sql(f"SELECT * FROM iceberg.s.{name}")
+    batches = frame._collect_as_arrow()
+    return canonical.sorted_lines(canonical.table_rows(pa.Table.from_batches(batches)) if batches else [])
+
+
+def shape(of):
+    """A column of the type for each transform that takes it, and rows with each of its values."""
+    transforms = [sql.format(f"c{n}") for n, (_, sql) in enumerate(fitting(of), 2)]
+    fields = [ID, *(t.NestedField(n, f"c{n}", of, required=False) for n in range(2, max(3, len(transforms) + 2)))]
+    cells = [None, *typed_values.VALUES[of]]
+    rows = [[n, *(cells[(n + n * at // 2) % len(cells)] for at in range(len(fields) - 1))] for n in range(2 * len(cells) + 4)]
+    return transforms, fields, rows
+
+
+def said(table):
+    """What the newest snapshot's own manifests say, without what may differ: by partition and rows of each file."""
+    entries, lists = [], []
+    snapshot = table.current_snapshot()
+    for manifest, found in other_readers.manifests(table):
+        if manifest["added_snapshot_id"] != snapshot.snapshot_id:
+            continue
+        same = {key: value for key, value in manifest.items() if not key.endswith(("path", "length", "snapshot_id"))}
+        lists.append(dict(sorted(same.items())))
+        for entry in found:
+            file = entry["data_file"]
+            said = {key: file.get(key) for key in COMPARED}
+            said |= {key: other_readers.pairs(file.get(key)) for key in MAPS}
+            said |= {"partition": file["partition"], "splits": len(file["split_offsets"])}
+            said["sizes"] = sorted(other_readers.pairs(file["column_sizes"]))
+            said |= {key: entry[key] for key in ("status", "sequence_number", "file_sequence_number") if key in entry}
+            entries.append(said)
+    return sorted(map(str, lists)) + sorted(str(dict(sorted(said.items()))) for said in entries)
+
+
+def summary(table):
+    """The newest snapshot's summary, without sizes and what names the engine."""
+    told = table.current_snapshot().summary
+    own = ("spark.", "sandur.", "app-", "engine-", "iceberg-version")
+    kept = {key: value for key, value in told.additional_properties.items() if "files-size" not in key and not key.startswith(own)}
+    kept = {key: value for key, value in kept.items() if not key.startswith("manifests-")}
+    return told.operation, kept
+
+
+def written_by_both(writing, name, fields, version, transforms, rows, more=""):
+    """Rows by an INSERT here, the same rows by one of Spark into an equal table; both say the same of them."""
+    for maker in ("ours", "sparks"):
+        create(writing, f"{name}_{maker}", fields, version, transforms, more)
+    writing.run(f"INSERT INTO s.{name}_ours VALUES {values(fields, rows)}")
+    expected = expected_lines(fields, rows)
+    assert by_spark(writing.spark, f"{name}_ours") == expected
+    writing.spark.sql(f"INSERT INTO iceberg.s.{name}_sparks SELECT * FROM iceberg.s.{name}_ours")
+    uuids = uuid_columns(fields)
+    assert writing.lines(f"{name}_sparks", uuids) == expected
+    ours, sparks = (writing.catalog.load_table(f"s.{name}_{maker}") for maker in ("ours", "sparks"))
+    here, there = said(ours), said(sparks)
+    assert here == there, "\n".join([line for line in here if line not in there] + ["Spark:"] + [line for line in there if line not in here])
+    assert summary(ours) == summary(sparks)
+
+
+@pytest.mark.parametrize("of", TYPES, ids=typed_values.kind)
+def test_both_say_the_same_of_the_same_rows(writing, of, note):
+    transforms, fields, rows = shape(of)
+    first = TYPES.index(of)
+    name = typed_values.kind(of)
+    written_by_both(writing, name, fields, 1 + first % 3, [], rows)
+    if transforms:
+        written_by_both(writing, f"{name}_parts", fields, 1 + (first + 1) % 3, transforms, rows)
+    note(f"{name}: {len(rows)} rows, statistics and summaries as Spark's, unpartitioned and by {transforms or 'nothing'}")
+
+
+@pytest.mark.parametrize("of", TYPES, ids=typed_values.kind)
+def test_in_turns(writing, of):
+    """Spark appends to a table made here and the server to one of Spark's."""
+    transforms, fields, rows = shape(of)
+    version = 1 + TYPES.index(of) % 3
+    name = f"turns_{typed_values.kind(of)}"
+    create(writing, name, fields, version, transforms)
+    columns = ", ".join(field.name for field in fields[1:])
+    expected = []
+    for turn in range(4):
+        added = [[row[0] + 1000 * turn, *row[1:]] for row in rows]
+        if turn % 2:
+            writing.spark.sql(f"INSERT INTO iceberg.s.{name} SELECT id + 1000, {columns} FROM iceberg.s.{name} WHERE id BETWEEN {1000 * (turn - 1)} AND {1000 * turn - 1}")
+        else:
+            writing.run(f"INSERT INTO s.{name} VALUES {values(fields, added)}")
+        expected += added
+    lines = expected_lines(fields, expected)
+    assert by_spark(writing.spark, name) == lines
+    check_rows(writing, writing.catalog.load_table(f"s.{name}"), fields, expected)
+    assert other_readers.fsck(writing.catalog.load_table(f"s.{name}")) == ""
