@@ -16,8 +16,6 @@ from other_readers import pyiceberg_catalog as pyiceberg
 RECORDED = "/tmp/wh/cases/sample_"
 
 
-
-
 def rows(server, sql):
     with connect(server) as connection, connection.cursor() as cursor:
         cursor.execute(sql)
