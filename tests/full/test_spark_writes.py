@@ -13,13 +13,11 @@ import canonical
 import expected_entries
 import other_readers
 import typed_values
-from insert_checks import ID, Writing, check, check_rows, create, expected_lines, fitting, uuid_columns, values
+from insert_checks import ID, Writing, check_rows, create, expected_lines, fitting, uuid_columns, values
 
 # Spark has neither a time of day nor nanoseconds.
 TYPES = [of for of in typed_values.VALUES if not isinstance(of, (t.TimeType, *typed_values.V3_ONLY))]
-# Iceberg Java 1.8 to 1.12 puts a length before a partition value of type fixed, which is no Avro, and expects one. The
-# server reads both and writes Avro. Hence no tables here that are partitioned by such a column itself.
-# What an entry says of a file beside its sizes, and where sizes are.
+# What an entry says of a file, without sizes.
 COMPARED = ["content", "file_format", "record_count", "sort_order_id", "equality_ids", "key_metadata"]
 MAPS = ["value_counts", "null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds"]
 
@@ -64,6 +62,8 @@ def by_spark(writing, name):
 
 def shape(of):
     """A column of the type for each transform that takes it, and rows with each of its values."""
+    # Iceberg Java 1.10 to 1.12 puts a length before a partition value of type fixed, and expects one, which is no Avro:
+    # the server reads both and writes Avro. So no table here is partitioned by such a column itself.
     fit = [sql for spelled, sql in fitting(of) if not (isinstance(of, t.FixedType) and spelled == "identity")]
     transforms = [sql.format(f"c{n}") for n, sql in enumerate(fit, 2)]
     fields = [ID, *(t.NestedField(n, f"c{n}", of, required=False) for n in range(2, max(3, len(transforms) + 2)))]
