@@ -6,53 +6,79 @@ the same; only what depends on the encoder (sizes) and on the engine (its name a
 
 import pyarrow as pa
 import pytest
+import spark_tables
 from pyiceberg import types as t
 
 import canonical
+import expected_entries
 import other_readers
 import typed_values
-from insert_checks import ID, Writing, check, check_rows, create, expected_lines, fitting, uuid_columns, values
+from insert_checks import ID, Writing, check_rows, create, expected_lines, fitting, uuid_columns, values
 
 # Spark has neither a time of day nor nanoseconds.
 TYPES = [of for of in typed_values.VALUES if not isinstance(of, (t.TimeType, *typed_values.V3_ONLY))]
-# What an entry says of a file beside its sizes, and where sizes are.
+# What an entry says of a file, without sizes.
 COMPARED = ["content", "file_format", "record_count", "sort_order_id", "equality_ids", "key_metadata"]
 MAPS = ["value_counts", "null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds"]
+
+
+class Beside(Writing):
+    """A server, and Spark on the same catalog file."""
+
+    def __init__(self, server, warehouse, spark):
+        super().__init__(server, warehouse)
+        self._spark = spark
+        self._catalog = {
+            "": "org.apache.iceberg.spark.SparkCatalog",
+            ".type": "jdbc",
+            ".uri": f"jdbc:sqlite:{warehouse}/catalog.db",
+            ".jdbc.schema-version": "V1",
+            ".warehouse": f"file://{warehouse}/iceberg",
+            ".cache-enabled": "false",
+        }
+
+    def spark(self, sql):
+        """Runs a statement in a session of its own: connections of older versions of the catalog never see what
+        others write after their first question."""
+        session = self._spark.newSession()
+        for key, value in self._catalog.items():
+            session.conf.set(f"spark.sql.catalog.iceberg{key}", value)
+        return session.sql(sql)
 
 
 @pytest.fixture(scope="module")
 def writing(spark, start_server, tmp_path_factory):
     warehouse = tmp_path_factory.mktemp("writes") / "warehouse"
-    opened = Writing(start_server(["--warehouse", str(warehouse)]), warehouse)
-    catalog = "spark.sql.catalog.iceberg"
-    for key, value in {
-        "": "org.apache.iceberg.spark.SparkCatalog",
-        ".type": "jdbc",
-        ".uri": f"jdbc:sqlite:{warehouse}/catalog.db",
-        ".jdbc.schema-version": "V1",
-        ".warehouse": f"file://{warehouse}/iceberg",
-        ".cache-enabled": "false",
-    }.items():
-        spark.conf.set(catalog + key, value)
-    opened.spark = spark
+    opened = Beside(start_server(["--warehouse", str(warehouse)]), warehouse, spark)
     yield opened
     opened.close()
 
 
-def by_spark(spark, name):
+def by_spark(writing, name):
     """Canonical rows of a table as Spark has them."""
-    frame = spark.sql(f"SELECT * FROM iceberg.s.{name}")
-    batches = frame._collect_as_arrow()
-    return canonical.sorted_lines(canonical.table_rows(pa.Table.from_batches(batches)) if batches else [])
+    batches = writing.spark(f"SELECT * FROM iceberg.s.{name}")._collect_as_arrow()
+    return canonical.sorted_lines(canonical.table_rows(pa.Table.from_batches(batches)))
 
 
 def shape(of):
     """A column of the type for each transform that takes it, and rows with each of its values."""
-    transforms = [sql.format(f"c{n}") for n, (_, sql) in enumerate(fitting(of), 2)]
+    # Iceberg Java 1.10 to 1.12 puts a length before a partition value of type fixed, and expects one, which is no Avro:
+    # the server reads both and writes Avro. So no table here is partitioned by such a column itself.
+    fit = [sql for spelled, sql in fitting(of) if not (isinstance(of, t.FixedType) and spelled == "identity")]
+    transforms = [sql.format(f"c{n}") for n, sql in enumerate(fit, 2)]
     fields = [ID, *(t.NestedField(n, f"c{n}", of, required=False) for n in range(2, max(3, len(transforms) + 2)))]
     cells = [None, *typed_values.VALUES[of]]
     rows = [[n, *(cells[(n + n * at // 2) % len(cells)] for at in range(len(fields) - 1))] for n in range(2 * len(cells) + 4)]
     return transforms, fields, rows
+
+
+def uncounted(fields):
+    """Older versions of Iceberg Java do not count the floats of a struct where the struct is null."""
+    if not spark_tables.VERSION.startswith("3."):
+        return set()
+    structs = [field for field in fields if isinstance(field.field_type, t.StructType)]
+    inner = [leaf for field in structs for leaf, _ in expected_entries.leaves(field)]
+    return {leaf.field_id for leaf in inner if isinstance(leaf.field_type, (t.FloatType, t.DoubleType))}
 
 
 def said(table):
@@ -68,6 +94,8 @@ def said(table):
             file = entry["data_file"]
             said = {key: file.get(key) for key in COMPARED}
             said |= {key: other_readers.pairs(file.get(key)) for key in MAPS}
+            for number in uncounted(table.schema().fields):
+                said["value_counts"].pop(number), said["null_value_counts"].pop(number)
             said |= {"partition": file["partition"], "splits": len(file["split_offsets"])}
             said["sizes"] = sorted(other_readers.pairs(file["column_sizes"]))
             said |= {key: entry[key] for key in ("status", "sequence_number", "file_sequence_number") if key in entry}
@@ -80,8 +108,7 @@ def summary(table):
     told = table.current_snapshot().summary
     own = ("spark.", "sandur.", "app-", "engine-", "iceberg-version")
     kept = {key: value for key, value in told.additional_properties.items() if "files-size" not in key and not key.startswith(own)}
-    kept = {key: value for key, value in kept.items() if not key.startswith("manifests-")}
-    return told.operation, kept
+    return kept | {"operation": told.operation.value}
 
 
 def written_by_both(writing, name, fields, version, transforms, rows, more=""):
@@ -90,14 +117,20 @@ def written_by_both(writing, name, fields, version, transforms, rows, more=""):
         create(writing, f"{name}_{maker}", fields, version, transforms, more)
     writing.run(f"INSERT INTO s.{name}_ours VALUES {values(fields, rows)}")
     expected = expected_lines(fields, rows)
-    assert by_spark(writing.spark, f"{name}_ours") == expected
-    writing.spark.sql(f"INSERT INTO iceberg.s.{name}_sparks SELECT * FROM iceberg.s.{name}_ours")
+    assert by_spark(writing, f"{name}_ours") == expected
+    writing.spark(f"INSERT INTO iceberg.s.{name}_sparks SELECT * FROM iceberg.s.{name}_ours")
     uuids = uuid_columns(fields)
     assert writing.lines(f"{name}_sparks", uuids) == expected
     ours, sparks = (writing.catalog.load_table(f"s.{name}_{maker}") for maker in ("ours", "sparks"))
     here, there = said(ours), said(sparks)
+    if any(isinstance(field.field_type, t.UUIDType) for field in fields):
+        # Bounds of uuids depend on the reader; there are none here where that would matter.
+        here, there = ([line.partition("'partitions'")[0] for line in lines] for lines in (here, there))
     assert here == there, "\n".join([line for line in here if line not in there] + ["Spark:"] + [line for line in there if line not in here])
-    assert summary(ours) == summary(sparks)
+    here, there = summary(ours), summary(sparks)
+    if not any(key.startswith("manifests-") for key in there):  # older versions do not count them
+        here = {key: value for key, value in here.items() if not key.startswith("manifests-")}
+    assert here == there
 
 
 @pytest.mark.parametrize("of", TYPES, ids=typed_values.kind)
@@ -115,6 +148,9 @@ def test_both_say_the_same_of_the_same_rows(writing, of, note):
 def test_in_turns(writing, of):
     """Spark appends to a table made here and the server to one of Spark's."""
     transforms, fields, rows = shape(of)
+    if isinstance(of, t.DecimalType):
+        # pyiceberg does not read the name of a type that stands in a schema for the second time.
+        transforms = transforms[:2]
     version = 1 + TYPES.index(of) % 3
     name = f"turns_{typed_values.kind(of)}"
     create(writing, name, fields, version, transforms)
@@ -123,11 +159,11 @@ def test_in_turns(writing, of):
     for turn in range(4):
         added = [[row[0] + 1000 * turn, *row[1:]] for row in rows]
         if turn % 2:
-            writing.spark.sql(f"INSERT INTO iceberg.s.{name} SELECT id + 1000, {columns} FROM iceberg.s.{name} WHERE id BETWEEN {1000 * (turn - 1)} AND {1000 * turn - 1}")
+            writing.spark(f"INSERT INTO iceberg.s.{name} SELECT id + 1000, {columns} FROM iceberg.s.{name} WHERE id BETWEEN {1000 * (turn - 1)} AND {1000 * turn - 1}")
         else:
             writing.run(f"INSERT INTO s.{name} VALUES {values(fields, added)}")
         expected += added
     lines = expected_lines(fields, expected)
-    assert by_spark(writing.spark, name) == lines
+    assert by_spark(writing, name) == lines
     check_rows(writing, writing.catalog.load_table(f"s.{name}"), fields, expected)
     assert other_readers.fsck(writing.catalog.load_table(f"s.{name}")) == ""

@@ -190,7 +190,7 @@ impl Run {
             sequence_number,
             timestamp_ms: builder.timestamp_ms(),
             manifests: SnapshotManifests::List(list_location.clone()),
-            summary: self.summary(metadata, parent, decision)?,
+            summary: self.summary(metadata, parent, decision, [own.len(), kept.len()])?,
             schema_id: Some(metadata.current_schema_id),
             first_row_id,
             added_rows: list.assigned_rows,
@@ -293,8 +293,13 @@ impl Run {
         metadata: &TableMetadata,
         parent: Option<&Snapshot>,
         decision: &Decision,
+        [created, kept]: [usize; 2],
     ) -> Result<BTreeMap<String, String>, NotCommitted> {
         let mut summary = SummaryBuilder::new(metadata)?;
+        let replaced = decision.live.manifests.len().saturating_sub(kept);
+        for (key, count) in [("created", created), ("kept", kept), ("replaced", replaced)] {
+            summary.set(format!("manifests-{key}"), count.to_string());
+        }
         for file in added(&self.change, &decision.gone) {
             summary.added(file)?;
         }
