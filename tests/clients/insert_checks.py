@@ -248,12 +248,9 @@ def check_summaries(table, counts):
     totals = dict.fromkeys(TOTALS, 0)
     for snapshot, count in zip(table.snapshots(), counts, strict=True):
         assert snapshot.summary.operation.value == "append"
-        added = [
-            (manifest["partition_spec_id"], entry["data_file"])
-            for manifest, entries in other_readers.manifests(table, snapshot)
-            for entry in entries
-            if manifest["added_snapshot_id"] == snapshot.snapshot_id
-        ]
+        listed = list(other_readers.manifests(table, snapshot))
+        own = [(manifest, entries) for manifest, entries in listed if manifest["added_snapshot_id"] == snapshot.snapshot_id]
+        added = [(manifest["partition_spec_id"], entry["data_file"]) for manifest, entries in own for entry in entries]
         size = sum(file["file_size_in_bytes"] for _, file in added)
         totals["total-records"] += count
         totals["total-data-files"] += len(added)
@@ -263,6 +260,9 @@ def check_summaries(table, counts):
             "added-records": count,
             "added-files-size": size,
             "changed-partition-count": len({(spec, repr(file["partition"])) for spec, file in added}),
+            "manifests-created": len(own),
+            "manifests-kept": len(listed) - len(own),
+            "manifests-replaced": 0,
             **totals,
         }
         counted = {key: int(value) for key, value in snapshot.summary.additional_properties.items() if value.isdigit()}
