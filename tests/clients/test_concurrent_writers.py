@@ -21,7 +21,7 @@ SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("writer
 WRITERS = 8
 THEIRS = WRITERS
 # `make test-full` sets SANDUR_LONG.
-APPENDS = 200 if os.environ.get("SANDUR_LONG") else 40
+APPENDS = 200 if os.environ.get("SANDUR_LONG") else 20
 
 
 def ids(writer, n):
