@@ -5,7 +5,7 @@
 use arrow::array::{Array, ArrayRef};
 use arrow::compute::kernels::cmp::not_distinct;
 use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, FieldRef, Fields};
 use arrow::error::ArrowError;
 
 /// The values in another type.
@@ -15,6 +15,34 @@ pub(super) fn strict(values: &ArrayRef, to: &DataType) -> Result<ArrayRef, Arrow
         ..CastOptions::default()
     };
     cast_with_options(values, to, &options)
+}
+
+/// The one field of a name.
+pub(super) fn the_field<'a>(fields: &'a Fields, name: &str) -> Option<&'a FieldRef> {
+    let mut named = fields.iter().filter(|field| field.name() == name);
+    named.next().filter(|_| named.next().is_none())
+}
+
+/// Whether structs have the same fields, however deep they lie. Others are cast by position, which nobody means.
+pub(super) fn have_same_fields(from: &DataType, to: &DataType) -> bool {
+    use DataType as D;
+    match (from, to) {
+        (D::Struct(from), D::Struct(to)) => {
+            from.len() == to.len()
+                && to
+                    .iter()
+                    .all(|to| the_field(from, to.name()).is_some_and(|from| have_same_fields(from.data_type(), to.data_type())))
+        }
+        (D::List(from) | D::LargeList(from) | D::FixedSizeList(from, _), D::List(to)) => have_same_fields(from.data_type(), to.data_type()),
+        (D::Map(from, _), D::Map(to, _)) => match (from.data_type(), to.data_type()) {
+            (D::Struct(from), D::Struct(to)) => {
+                let mut each = from.iter().zip(to);
+                from.len() == to.len() && each.all(|(from, to)| have_same_fields(from.data_type(), to.data_type()))
+            }
+            _ => false,
+        },
+        _ => true,
+    }
 }
 
 /// The values in another type where that cuts nothing off numbers, times and dates; `None` where it does.

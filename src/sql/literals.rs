@@ -40,7 +40,11 @@ const MICROSECOND_DIGITS: usize = 6;
 pub(super) fn make_exact(expr: &mut ast::Expr) {
     match expr {
         ast::Expr::TypedString(literal) => keep_nanoseconds(literal),
-        _ => widen_number(expr),
+        ast::Expr::UnaryOp {
+            op: ast::UnaryOperator::Minus,
+            expr,
+        } => widen_number(expr, i64::MIN.unsigned_abs()),
+        _ => widen_number(expr, u64::MAX),
     }
 }
 
@@ -66,8 +70,9 @@ fn has_nanoseconds(text: &str) -> bool {
     fraction.get(..digits).unwrap_or_default().trim_end_matches('0').len() > MICROSECOND_DIGITS
 }
 
-/// Makes a number with more digits than a double holds a decimal.
-fn widen_number(expr: &mut ast::Expr) {
+/// Makes a number with more digits than a double holds a decimal, and a whole one beyond `largest`, which the engine
+/// would make a double.
+fn widen_number(expr: &mut ast::Expr, largest: u64) {
     let ast::Expr::Value(ast::ValueWithSpan {
         value: ast::Value::Number(text, _),
         span,
@@ -75,7 +80,11 @@ fn widen_number(expr: &mut ast::Expr) {
     else {
         return;
     };
-    let Some((whole, fraction)) = text.split_once('.') else { return };
+    let is_whole = !text.contains('.');
+    if is_whole && text.parse::<u64>().is_ok_and(|number| number <= largest) {
+        return;
+    }
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
     let significant = text.trim_start_matches(['0', '.']).bytes().filter(u8::is_ascii_digit).count();
     let precision = whole.trim_start_matches('0').len() + fraction.len();

@@ -15,7 +15,7 @@ use datafusion::common::{ParamValues, ScalarValue, metadata::ScalarAndMetadata};
 use datafusion::logical_expr::expr::Placeholder;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 
-use super::casts::{lossless, strict};
+use super::casts::{have_same_fields, lossless, strict};
 use super::errors::from_datafusion;
 use crate::error::{Error, Result};
 
@@ -199,7 +199,7 @@ fn bind(parameter: &Declared, values: &ArrayRef) -> Result<ArrayRef> {
     if bound == &target {
         return Ok(Arc::clone(values));
     }
-    if !can_cast_types(bound, &target) {
+    if !can_cast_types(bound, &target) || !have_same_fields(bound, &target) {
         return Err(unfit(parameter, bound));
     }
     let cast = match &target {

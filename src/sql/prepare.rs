@@ -31,7 +31,7 @@ use super::shape::reshape;
 use super::show;
 use super::source::{parse, parse_described, tokenize};
 use super::spelling::Spelling;
-use super::unique_names::{is_about_names, name_by_text};
+use super::unique_names::{is_about_names, name_by_position, name_by_text};
 use super::versions::{fold, relocate};
 use crate::catalog::{Catalogs, DEFAULT_SCHEMA};
 use crate::error::{Error, Result};
@@ -235,7 +235,7 @@ impl Planner {
         let values = target.and_then(|target| target.plan_values(&sql_to_rel, &ast));
         let plan = match values {
             Some(planned) => planned,
-            None => plan_uniquely(&sql_to_rel, *ast)?,
+            None => plan_uniquely(&sql_to_rel, *ast, target.is_some_and(Target::goes_by_position))?,
         };
         let plan = plan
             .and_then(count_occurrences)
@@ -308,9 +308,16 @@ impl Planner {
 }
 
 /// Plans; where columns of a SELECT list come out under one name, with names for its casts and subqueries.
-fn plan_uniquely(planner: &SqlToRel<'_, Names<'_>>, mut ast: Ast) -> Result<DfResult<LogicalPlan>> {
+fn plan_uniquely(planner: &SqlToRel<'_, Names<'_>>, mut ast: Ast, by_position: bool) -> Result<DfResult<LogicalPlan>> {
     let planned = planner.statement_to_plan(to_engine(ast.clone())?);
     match &planned {
+        Err(e) if is_about_names(e) && by_position => {
+            if let Ast::Query(query) = &mut ast {
+                name_by_position(&mut query.body);
+            }
+            let named = planner.statement_to_plan(to_engine(ast)?);
+            Ok(if named.is_ok() { named } else { planned })
+        }
         Err(e) if is_about_names(e) && name_by_text(&mut ast) => {
             let named = planner.statement_to_plan(to_engine(ast)?);
             Ok(if named.is_ok() { named } else { planned })

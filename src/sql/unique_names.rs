@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use datafusion::common::DataFusionError;
-use datafusion::sql::sqlparser::ast::{Expr, Ident, Select, SelectItem, Statement as Ast, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{Expr, Ident, Select, SelectItem, SetExpr, Statement as Ast, VisitMut, VisitorMut};
 
 /// Whether two columns of one name are what is wrong with a statement.
 pub(super) fn is_about_names(error: &DataFusionError) -> bool {
@@ -16,6 +16,28 @@ pub(super) fn name_by_text(statement: &mut Ast) -> bool {
     let mut namer = Namer { named: false };
     let _ = VisitMut::visit(statement, &mut namer);
     namer.named
+}
+
+/// Names what has no name in the SELECT lists that rows come from, for a statement that takes columns by position.
+pub(super) fn name_by_position(query: &mut SetExpr) {
+    match query {
+        SetExpr::Select(select) => {
+            for (at, item) in select.projection.iter_mut().enumerate() {
+                if let SelectItem::UnnamedExpr(expr) = item {
+                    *item = SelectItem::ExprWithAlias {
+                        expr: expr.clone(),
+                        alias: Ident::with_quote('"', format!("column {}", at + 1)),
+                    };
+                }
+            }
+        }
+        SetExpr::Query(query) => name_by_position(&mut query.body),
+        SetExpr::SetOperation { left, right, .. } => {
+            name_by_position(left);
+            name_by_position(right);
+        }
+        _ => {}
+    }
 }
 
 /// Whether the engine names it by less than its text.

@@ -13,6 +13,7 @@ import pyarrow.flight as flight
 import pytest
 
 from conftest import connect
+from other_readers import pyiceberg_catalog
 from test_writes import fsck, rows, run, warehouse, writing  # noqa: F401 - fixtures
 from wire import command, field, parse
 
@@ -236,6 +237,16 @@ def test_appended_rows_are_one_commit_and_once_for_a_key(writing, client):  # no
     assert snapshots(writing) == 1
     assert put(client, append_command(key="load 2"), [batch.slice(0, 0)]).get(2) is None
     assert snapshots(writing) == 1
+
+
+def test_a_key_is_known_after_its_snapshot_expired(writing, client, warehouse):  # noqa: F811
+    first = pa.record_batch({"id": [1, 2], "name": ["a", "b"]})
+    put(client, append_command(key="k"), [first])
+    run(writing, "INSERT INTO shop.t VALUES (3, 'c')")
+    table = pyiceberg_catalog(warehouse).load_table("shop.t")
+    table.maintenance.expire_snapshots().by_id(table.snapshots()[0].snapshot_id).commit()
+    put(client, append_command(key="k"), [first])
+    assert rows(writing, "SELECT count(*), sum(id) FROM shop.t") == [(3, 6)]
 
 
 # -- clients that go away

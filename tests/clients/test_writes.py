@@ -144,3 +144,76 @@ def test_fsck_finds_nothing_wrong_until_a_file_is_gone(writing, warehouse):
     assert code == 1
     lines = text.splitlines()
     assert len(lines) == 3 and "is missing" in text and "bytes, its entry says" in text, text
+
+
+POINTS = "CREATE TABLE shop.p (id INT, s STRUCT<x INT, y INT>, l ARRAY<STRUCT<x INT, y INT>>, m MAP<STRING, STRUCT<x INT, y INT>>)"
+
+
+def one_struct(*fields):
+    """A column `s` of one struct with these (name, value) fields."""
+    arrays = [pa.array([value], pa.int32()) for _, value in fields]
+    return pa.StructArray.from_arrays(arrays, names=[name for name, _ in fields])
+
+
+def test_fields_of_structs_go_to_the_fields_of_their_names(writing):
+    run(writing, POINTS)
+    for sql in [
+        "INSERT INTO shop.p VALUES (1, {x: 10, y: 20}, [{y: 20, x: 10}], MAP {'k': {x: 10, y: 20}})",
+        "INSERT INTO shop.p (id, s) SELECT 2, {y: id + 19, x: id + 9} FROM shop.p",
+        "INSERT INTO shop.p (id, l) SELECT 3, [{y: id + 19, x: id + 9}] FROM shop.p WHERE id = 1",
+        "INSERT INTO shop.p (id, m) SELECT 4, MAP {'k': {y: id + 19, x: id + 9}} FROM shop.p WHERE id = 1",
+    ]:
+        assert run(writing, sql) == 1
+    assert run(writing, "INSERT INTO shop.p (id, s) VALUES (5, ?)", pa.record_batch([one_struct(("y", 20), ("x", 10))], names=["1"])) == 1
+    assert rows(writing, "SELECT count(*) FROM shop.p WHERE coalesce(s['x'], l[1]['x'], m['k']['x']) = 10") == [(5,)]
+    assert rows(writing, "SELECT count(*) FROM shop.p WHERE coalesce(s['y'], l[1]['y'], m['k']['y']) = 20") == [(5,)]
+    for sql in [
+        "INSERT INTO shop.p (id, s) SELECT 9, {x: id, q: id} FROM shop.p",
+        "INSERT INTO shop.p (id, s) VALUES (9, {x: 20, q: 10})",
+        "INSERT INTO shop.p (id, l) SELECT 9, [{x: id, q: id}] FROM shop.p",
+        "INSERT INTO shop.p (id, m) SELECT 9, MAP {'k': {x: id, q: id}} FROM shop.p",
+        "INSERT INTO shop.p (id, s) VALUES (9, {x: 20})",
+    ]:
+        with pytest.raises(adbc_driver_manager.Error):
+            run(writing, sql)
+    for fields in [(("q", 1), ("x", 2)), (("x", 1), ("x", 2)), (("Y", 1), ("X", 2))]:
+        with pytest.raises(adbc_driver_manager.Error):
+            run(writing, "INSERT INTO shop.p (id, s) VALUES (9, ?)", pa.record_batch([one_struct(*fields)], names=["1"]))
+    assert rows(writing, "SELECT count(*) FROM shop.p") == [(5,)]
+
+
+def test_numbers_keep_every_digit(writing):
+    run(writing, "CREATE TABLE shop.d (id INT, a DECIMAL(38, 0), b DECIMAL(38, 2), c ARRAY<DECIMAL(38, 0)>)")
+    large = ["18446744073709551617", "-9223372036854775809", "12345678901234567890123456789012345678"]
+    for at, number in enumerate(large):
+        small = number[:20]
+        run(writing, f"INSERT INTO shop.d VALUES ({at}, {number}, {small}, [{number}])")
+        [(a, b, c)] = rows(writing, f"SELECT CAST(a AS STRING), CAST(b AS STRING), CAST(c[1] AS STRING) FROM shop.d WHERE id = {at}")
+        assert (a, b, c) == (number, small + ".00", number)
+    run(writing, "CREATE TABLE shop.i (v BIGINT)")
+    run(writing, "INSERT INTO shop.i VALUES (-9223372036854775808), (9223372036854775807)")
+    assert rows(writing, "SELECT min(v), max(v) FROM shop.i WHERE v IN (-9223372036854775808, 9223372036854775807)") == [(-(2**63), 2**63 - 1)]
+
+
+def test_bound_values_are_not_cut(writing):
+    run(writing, "CREATE TABLE shop.b (i INT, f FLOAT, d DATE, at TIMESTAMP)")
+    for value in (1.5, -0.99):
+        with pytest.raises(adbc_driver_manager.Error):
+            run(writing, "INSERT INTO shop.b (i) VALUES (?)", (value,))
+    late = pa.record_batch([pa.array([-1], pa.timestamp("ns"))], names=["1"])
+    with pytest.raises(adbc_driver_manager.Error):
+        run(writing, "INSERT INTO shop.b (at) VALUES (?)", late)
+    assert run(writing, "INSERT INTO shop.b VALUES (?, ?, ?, ?)", (7, 0.1, "2024-02-29", "2024-02-29 01:02:03.000004")) == 1
+    assert rows(writing, "SELECT i, CAST(f AS STRING), CAST(d AS STRING), CAST(at AS STRING) FROM shop.b") == [
+        (7, "0.1", "2024-02-29", "2024-02-29T01:02:03.000004")
+    ]
+
+
+def test_columns_without_names_go_by_their_positions(writing):
+    run(writing, "CREATE TABLE shop.n (a INT, b INT, c STRING, d STRING)")
+    assert run(writing, "INSERT INTO shop.n SELECT 2, 2, NULL, NULL") == 1
+    assert run(writing, "INSERT INTO shop.n (a, b) SELECT a, a FROM shop.n UNION ALL SELECT 3, 3") == 2
+    assert sorted(rows(writing, "SELECT a, b FROM shop.n")) == [(2, 2), (2, 2), (3, 3)]
+    dictionary = pa.record_batch([pa.array(["x", "y", "x"]).dictionary_encode()], names=["1"])
+    assert run(writing, "INSERT INTO shop.n (a, c) VALUES (9, ?)", dictionary) == 3
+    assert rows(writing, "SELECT count(*) FROM shop.n WHERE c = 'x'") == [(2,)]

@@ -12,7 +12,7 @@ use datafusion::common::{Column, DataFusionError, Result as DfResult, ScalarValu
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast};
 
-use super::super::casts::{lossless, strict};
+use super::super::casts::{lossless, strict, the_field};
 use super::super::errors::from_datafusion;
 use super::literals::with_literals;
 use super::uuid_text::{TEXT_TO_UUID, uuids_of};
@@ -65,6 +65,11 @@ impl Target {
             Sources::Listed(at)
         };
         Ok(Self { columns, sources })
+    }
+
+    /// Whether names of the query's columns do not matter.
+    pub(in super::super) fn goes_by_position(&self) -> bool {
+        !matches!(self.sources, Sources::ByName)
     }
 
     /// The schema of the rows that are written.
@@ -183,12 +188,19 @@ pub(super) fn external(error: Error) -> DataFusionError {
 
 /// Values in the type of a column.
 fn stored(values: &ArrayRef, column: &Written) -> Result<ArrayRef> {
-    let (from, to) = (values.data_type(), column.field.data_type());
+    if column.is_uuid && values.data_type().is_string() {
+        return uuids_of(values);
+    }
+    stored_as(values, column.field.data_type())
+}
+
+/// Values in the type that they are stored in.
+///
+/// Errors: `InvalidInput` for values of a type that is not stored so, or that would lose something.
+pub(super) fn stored_as(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    let from = values.data_type();
     if from == to {
         return Ok(Arc::clone(values));
-    }
-    if column.is_uuid && from.is_string() {
-        return uuids_of(values);
     }
     if !is_assignable(from, to) {
         return Err(Error::invalid(format!("the column is of type {to} and gets values of type {from}")));
@@ -240,6 +252,7 @@ pub(super) fn is_assignable(from: &DataType, to: &DataType) -> bool {
     match (from, to) {
         (from, to) if from == to => true,
         (D::Null, _) => true,
+        (D::Dictionary(_, from), to) => is_assignable(from, to),
         (from, to) if to.is_integer() => from.is_integer() || from.is_string(),
         (from, to) if to.is_floating() || to.is_decimal() => number(from) || from.is_string(),
         (D::Boolean, D::Utf8) => true,
@@ -249,15 +262,21 @@ pub(super) fn is_assignable(from: &DataType, to: &DataType) -> bool {
         (D::Time32(_) | D::Time64(_), D::Time64(_)) => true,
         (D::Binary | D::LargeBinary | D::BinaryView | D::FixedSizeBinary(_), D::Binary | D::FixedSizeBinary(_)) => true,
         (D::List(from) | D::LargeList(from) | D::FixedSizeList(from, _), D::List(to)) => is_assignable(from.data_type(), to.data_type()),
-        (D::Map(from, _), D::Map(to, _)) => is_assignable(from.data_type(), to.data_type()),
+        (D::Map(from, _), D::Map(to, _)) => match (from.data_type(), to.data_type()) {
+            // Keys and values have other names with every writer.
+            (D::Struct(from), D::Struct(to)) => {
+                let mut each = from.iter().zip(to);
+                from.len() == to.len() && each.all(|(from, to)| is_assignable(from.data_type(), to.data_type()))
+            }
+            _ => false,
+        },
         (D::Struct(from), D::Struct(to)) => {
             from.len() == to.len()
-                && from
-                    .iter()
-                    .zip(to)
-                    .all(|(from, to)| is_assignable(from.data_type(), to.data_type()))
+                && to.iter().all(|to| {
+                    let found = the_field(from, to.name());
+                    found.is_some_and(|from| is_assignable(from.data_type(), to.data_type()))
+                })
         }
-        (D::Dictionary(_, from), to) => is_assignable(from, to),
         _ => false,
     }
 }

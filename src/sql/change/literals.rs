@@ -13,6 +13,7 @@ use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuil
 use datafusion::sql::planner::{ContextProvider, PlannerContext, SqlToRel};
 use datafusion::sql::sqlparser::ast::{self, SetExpr, Statement};
 
+use super::exactly::exactly;
 use super::insert::{Sources, Target, Written, as_uuid, converted, external, is_assignable};
 use crate::error::Error;
 
@@ -120,9 +121,14 @@ fn typed_literal(expr: Expr, target: &Written) -> DfResult<Expr> {
             let text = Arc::new(Field::new(&placeholder.id, DataType::Utf8, true));
             Ok(as_uuid(Expr::Placeholder(Placeholder::new_with_field(placeholder.id, Some(text)))))
         }
-        Expr::Placeholder(_) => Ok(cast(expr, to.clone())),
+        Expr::Placeholder(placeholder) => Ok(bound_as(placeholder, to)),
         other => written_as(other, to, target),
     }
+}
+
+fn bound_as(placeholder: Placeholder, to: &DataType) -> Expr {
+    let field = Arc::new(Field::new(&placeholder.id, to.clone(), true));
+    exactly(Expr::Placeholder(Placeholder::new_with_field(placeholder.id, Some(field))), to)
 }
 
 /// What is written out, all the way down, as a type; other expressions stay.
@@ -191,10 +197,10 @@ fn field_name(expr: &Expr) -> Option<&str> {
 
 /// A part in its type, where it fits.
 fn part_as(part: Expr, to: &DataType, target: &Written) -> DfResult<Expr> {
-    if matches!(part, Expr::Placeholder(_)) {
-        return Ok(cast(part, to.clone()));
-    }
-    let part = written_as(part, to, target)?;
+    let part = match part {
+        Expr::Placeholder(placeholder) => return Ok(bound_as(placeholder, to)),
+        other => written_as(other, to, target)?,
+    };
     // What is of columns has its type from the engine.
     match part.get_type(&DFSchema::empty()) {
         Ok(from) if from != *to && is_assignable(&from, to) => Ok(cast(part, to.clone())),

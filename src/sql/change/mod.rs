@@ -4,6 +4,7 @@
 //! says it did, it did (rows counted as they were written, a commit known to be made).
 
 mod create;
+mod exactly;
 mod execute;
 mod insert;
 mod literals;

@@ -103,7 +103,14 @@ impl Driver<'_> {
             }
             Action::CloseJournal { commit_id, run, committed } => {
                 crash::point("close-journal");
-                self.journal.close(Close { commit_id, run, committed }).await?;
+                let table_uuid = None;
+                let close = Close {
+                    commit_id,
+                    run,
+                    committed,
+                    table_uuid,
+                };
+                self.journal.close(close).await?;
                 crash::point("journal-closed");
                 Event::Done
             }

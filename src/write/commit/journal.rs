@@ -33,6 +33,9 @@ pub(super) struct Close {
     pub(super) run: String,
     /// The snapshot that the commit id became.
     pub(super) committed: Option<i64>,
+    /// The table, where the run was open before; filled in by the journal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) table_uuid: Option<String>,
 }
 
 /// A commit whose swap was or is about to be sent.
@@ -191,8 +194,21 @@ impl Journal {
     /// Notes how a run ended.
     ///
     /// Errors: `Unavailable`; the entry stays open then, and is found out again later.
-    pub(super) async fn close(&self, close: Close) -> Result<()> {
+    pub(super) async fn close(&self, mut close: Close) -> Result<()> {
+        if let Some(Line::Open(open)) = self.notes().of_run.get(&close.run) {
+            close.table_uuid.clone_from(&open.entry.table_uuid);
+        }
         self.put(Line::Close(close)).await
+    }
+
+    /// The snapshot of the table of this uuid that a commit id became, whether the table still has it or not.
+    pub(super) fn committed_to(&self, commit_id: &str, table_uuid: &str) -> Option<i64> {
+        let notes = self.notes();
+        let mut lines = notes.runs.get(commit_id)?.iter().filter_map(|run| notes.of_run.get(run));
+        lines.find_map(|line| match line {
+            Line::Close(close) if close.table_uuid.as_deref() == Some(table_uuid) => close.committed,
+            _ => None,
+        })
     }
 
     async fn put(&self, line: Line) -> Result<()> {
@@ -231,6 +247,7 @@ mod tests {
             commit_id: commit_id.to_owned(),
             run: run.to_owned(),
             committed,
+            table_uuid: None,
         }
     }
 

@@ -85,6 +85,9 @@ impl Commits {
         let lock = self.lock_of(ident);
         let _one_at_a_time = lock.lock().await;
         self.settle_left_open(journal, ident, Some(table.metadata().table_uuid)).await?;
+        if let Some(known) = known_from_before(journal, table, &change.commit_id) {
+            return Ok(known);
+        }
         let driver = Driver {
             catalogs: &self.catalogs,
             journal,
@@ -216,6 +219,19 @@ fn ready(cell: &OnceCell<Journal>) -> Result<&Journal> {
     cell.get().ok_or_else(|| Error::internal("the commit journal is not open"))
 }
 
+/// A commit that the journal knows, whose snapshot the table no longer has: its history cannot tell any more.
+fn known_from_before(journal: &Journal, table: &IcebergTable, commit_id: &str) -> Option<Committed> {
+    let metadata = table.metadata();
+    let snapshot_id = journal.committed_to(commit_id, &metadata.table_uuid?.to_string())?;
+    metadata.snapshot_by_id(snapshot_id).is_none().then(|| Committed {
+        snapshot_id,
+        sequence_number: 0,
+        metadata_location: table.metadata_location().to_owned(),
+        attempts: 0,
+        was_there: true,
+    })
+}
+
 /// Runs a change to its end.
 async fn finish(driver: &Driver<'_>, change: Change) -> Result<Committed> {
     let commit_id = change.commit_id.clone();
@@ -229,6 +245,7 @@ async fn finish(driver: &Driver<'_>, change: Change) -> Result<Committed> {
                 // A run of its own, so that one that went well is not forgotten.
                 run: format!("refused {}", Commits::new_id()),
                 committed: None,
+                table_uuid: None,
             };
             if let Err(error) = driver.journal.close(close).await {
                 tracing::warn!(table = %driver.ident, commit_id, %error, "the journal does not say that the commit was refused");
