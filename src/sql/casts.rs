@@ -17,32 +17,39 @@ pub(super) fn strict(values: &ArrayRef, to: &DataType) -> Result<ArrayRef, Arrow
     cast_with_options(values, to, &options)
 }
 
+/// Whether `agree` holds for all that two nested types are made of: fields of structs by their names (each once, none
+/// more or less), elements, keys and values. `None` for types that are not nested alike.
+pub(super) fn parts_agree(from: &DataType, to: &DataType, agree: fn(&DataType, &DataType) -> bool) -> Option<bool> {
+    use DataType as D;
+    match (from, to) {
+        (D::Struct(from), D::Struct(to)) => Some(
+            from.len() == to.len()
+                && to
+                    .iter()
+                    .all(|to| the_field(from, to.name()).is_some_and(|from| agree(from.data_type(), to.data_type()))),
+        ),
+        (D::List(from) | D::LargeList(from) | D::FixedSizeList(from, _), D::List(to)) => Some(agree(from.data_type(), to.data_type())),
+        (D::Map(from, _), D::Map(to, _)) => match (from.data_type(), to.data_type()) {
+            // Keys and values have other names with every writer.
+            (D::Struct(from), D::Struct(to)) => {
+                let mut each = from.iter().zip(to);
+                Some(from.len() == to.len() && each.all(|(from, to)| agree(from.data_type(), to.data_type())))
+            }
+            _ => Some(false),
+        },
+        _ => None,
+    }
+}
+
 /// The one field of a name.
-pub(super) fn the_field<'a>(fields: &'a Fields, name: &str) -> Option<&'a FieldRef> {
+fn the_field<'a>(fields: &'a Fields, name: &str) -> Option<&'a FieldRef> {
     let mut named = fields.iter().filter(|field| field.name() == name);
     named.next().filter(|_| named.next().is_none())
 }
 
 /// Whether structs have the same fields, however deep they lie. Others are cast by position, which nobody means.
 pub(super) fn have_same_fields(from: &DataType, to: &DataType) -> bool {
-    use DataType as D;
-    match (from, to) {
-        (D::Struct(from), D::Struct(to)) => {
-            from.len() == to.len()
-                && to
-                    .iter()
-                    .all(|to| the_field(from, to.name()).is_some_and(|from| have_same_fields(from.data_type(), to.data_type())))
-        }
-        (D::List(from) | D::LargeList(from) | D::FixedSizeList(from, _), D::List(to)) => have_same_fields(from.data_type(), to.data_type()),
-        (D::Map(from, _), D::Map(to, _)) => match (from.data_type(), to.data_type()) {
-            (D::Struct(from), D::Struct(to)) => {
-                let mut each = from.iter().zip(to);
-                from.len() == to.len() && each.all(|(from, to)| have_same_fields(from.data_type(), to.data_type()))
-            }
-            _ => false,
-        },
-        _ => true,
-    }
+    parts_agree(from, to, have_same_fields).unwrap_or(true)
 }
 
 /// The values in another type where that cuts nothing off numbers, times and dates; `None` where it does.

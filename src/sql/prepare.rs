@@ -311,14 +311,15 @@ impl Planner {
 fn plan_uniquely(planner: &SqlToRel<'_, Names<'_>>, mut ast: Ast, by_position: bool) -> Result<DfResult<LogicalPlan>> {
     let planned = planner.statement_to_plan(to_engine(ast.clone())?);
     match &planned {
-        Err(e) if is_about_names(e) && by_position => {
-            if let Ast::Query(query) = &mut ast {
-                name_by_position(&mut query.body);
+        Err(e) if is_about_names(e) => {
+            let named = match &mut ast {
+                Ast::Query(query) if by_position => name_by_position(&mut query.body),
+                _ => false,
+            };
+            // Also what lies deeper.
+            if !name_by_text(&mut ast) && !named {
+                return Ok(planned);
             }
-            let named = planner.statement_to_plan(to_engine(ast)?);
-            Ok(if named.is_ok() { named } else { planned })
-        }
-        Err(e) if is_about_names(e) && name_by_text(&mut ast) => {
             let named = planner.statement_to_plan(to_engine(ast)?);
             Ok(if named.is_ok() { named } else { planned })
         }

@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use datafusion::common::DataFusionError;
-use datafusion::sql::sqlparser::ast::{Expr, Ident, Select, SelectItem, SetExpr, Statement as Ast, VisitMut, VisitorMut};
+use datafusion::sql::sqlparser::ast::{Expr, Ident, Select, SelectItem, SetExpr, SetQuantifier, Statement as Ast, VisitMut, VisitorMut};
 
 /// Whether two columns of one name are what is wrong with a statement.
 pub(super) fn is_about_names(error: &DataFusionError) -> bool {
@@ -18,25 +18,33 @@ pub(super) fn name_by_text(statement: &mut Ast) -> bool {
     namer.named
 }
 
-/// Names what has no name in the SELECT lists that rows come from, for a statement that takes columns by position.
-pub(super) fn name_by_position(query: &mut SetExpr) {
+/// Names what has no name in the SELECT lists that rows come from, for a statement that takes columns by position;
+/// whether there was any. Sides that are matched by their names keep them.
+pub(super) fn name_by_position(query: &mut SetExpr) -> bool {
     match query {
         SetExpr::Select(select) => {
+            let mut named = false;
             for (at, item) in select.projection.iter_mut().enumerate() {
                 if let SelectItem::UnnamedExpr(expr) = item {
                     *item = SelectItem::ExprWithAlias {
                         expr: expr.clone(),
                         alias: Ident::with_quote('"', format!("column {}", at + 1)),
                     };
+                    named = true;
                 }
             }
+            named
         }
         SetExpr::Query(query) => name_by_position(&mut query.body),
+        SetExpr::SetOperation {
+            set_quantifier: SetQuantifier::ByName | SetQuantifier::AllByName | SetQuantifier::DistinctByName,
+            ..
+        } => false,
         SetExpr::SetOperation { left, right, .. } => {
-            name_by_position(left);
-            name_by_position(right);
+            let named = name_by_position(left);
+            name_by_position(right) || named
         }
-        _ => {}
+        _ => false,
     }
 }
 

@@ -214,6 +214,15 @@ def test_columns_without_names_go_by_their_positions(writing):
     assert run(writing, "INSERT INTO shop.n SELECT 2, 2, NULL, NULL") == 1
     assert run(writing, "INSERT INTO shop.n (a, b) SELECT a, a FROM shop.n UNION ALL SELECT 3, 3") == 2
     assert sorted(rows(writing, "SELECT a, b FROM shop.n")) == [(2, 2), (2, 2), (3, 3)]
+    # two casts of one column below the SELECT list
+    deeper = "INSERT INTO shop.n (a, b) SELECT * FROM (SELECT CAST(a AS INT), CAST(a AS BIGINT) FROM shop.n WHERE a = 3) AS c"
+    assert run(writing, deeper) == 1
+    # sides that are matched by name keep their names: `b` and `a` are not exchanged
+    by_name = "INSERT INTO shop.n (a, b) SELECT a, b FROM shop.n WHERE a = 3 UNION BY NAME SELECT 20 AS b, 10 AS a"
+    assert run(writing, by_name) == 2
+    assert rows(writing, "SELECT a, b FROM shop.n WHERE a = 10") == [(10, 20)]
+    with pytest.raises(adbc_driver_manager.Error):
+        run(writing, "INSERT INTO shop.n (a, b, c) SELECT a, 1, 1 FROM shop.n UNION BY NAME SELECT 20 AS b, 10 AS a, 'x' AS c")
     dictionary = pa.record_batch([pa.array(["x", "y", "x"]).dictionary_encode()], names=["1"])
     assert run(writing, "INSERT INTO shop.n (a, c) VALUES (9, ?)", dictionary) == 3
     assert rows(writing, "SELECT count(*) FROM shop.n WHERE c = 'x'") == [(2,)]

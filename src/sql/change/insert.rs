@@ -12,7 +12,7 @@ use datafusion::common::{Column, DataFusionError, Result as DfResult, ScalarValu
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast};
 
-use super::super::casts::{lossless, strict, the_field};
+use super::super::casts::{lossless, parts_agree, strict};
 use super::super::errors::from_datafusion;
 use super::literals::with_literals;
 use super::uuid_text::{TEXT_TO_UUID, uuids_of};
@@ -261,22 +261,6 @@ pub(super) fn is_assignable(from: &DataType, to: &DataType) -> bool {
         (from, D::Date32 | D::Timestamp(..)) => zoneless(from),
         (D::Time32(_) | D::Time64(_), D::Time64(_)) => true,
         (D::Binary | D::LargeBinary | D::BinaryView | D::FixedSizeBinary(_), D::Binary | D::FixedSizeBinary(_)) => true,
-        (D::List(from) | D::LargeList(from) | D::FixedSizeList(from, _), D::List(to)) => is_assignable(from.data_type(), to.data_type()),
-        (D::Map(from, _), D::Map(to, _)) => match (from.data_type(), to.data_type()) {
-            // Keys and values have other names with every writer.
-            (D::Struct(from), D::Struct(to)) => {
-                let mut each = from.iter().zip(to);
-                from.len() == to.len() && each.all(|(from, to)| is_assignable(from.data_type(), to.data_type()))
-            }
-            _ => false,
-        },
-        (D::Struct(from), D::Struct(to)) => {
-            from.len() == to.len()
-                && to.iter().all(|to| {
-                    let found = the_field(from, to.name());
-                    found.is_some_and(|from| is_assignable(from.data_type(), to.data_type()))
-                })
-        }
-        _ => false,
+        (from, to) => parts_agree(from, to, is_assignable).unwrap_or(false),
     }
 }
