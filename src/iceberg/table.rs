@@ -143,6 +143,13 @@ impl Snapshot for IcebergSnapshot {
         &self.table.metadata_location
     }
 
+    fn is_same(&self, other: &dyn Snapshot) -> bool {
+        let any: &dyn Any = other;
+        any.downcast_ref::<Self>().is_some_and(|other| {
+            Arc::ptr_eq(&self.table.metadata, &other.table.metadata) && self.id() == other.id() && self.schema == other.schema
+        })
+    }
+
     fn schema(&self) -> &SchemaRef {
         &self.schema
     }

@@ -11,6 +11,7 @@ use tokio::sync::Semaphore;
 
 use super::change::{self, Changes, Done, With, Writing};
 use super::params::Values;
+use super::plans::Plans;
 use super::pool::Pool;
 use super::prepare::{Planner, Prepared};
 use super::providers::TableProviders;
@@ -23,7 +24,7 @@ use crate::table::{AsOf, TableIdent};
 use crate::write::commit::Commits;
 
 /// Session defaults that names are resolved against.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Defaults {
     pub catalog: Option<String>,
     pub schema: Option<String>,
@@ -34,7 +35,7 @@ pub struct Defaults {
 }
 
 /// A table as a statement sees it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Pin {
     pub table: TableIdent,
     /// Metadata file that was current when the statement was planned.
@@ -58,7 +59,7 @@ impl Pin {
 }
 
 /// A statement with its tables pinned: all that is needed to run it on any replica.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Statement {
     pub sql: String,
     pub defaults: Defaults,
@@ -121,6 +122,7 @@ impl Engine {
             providers,
             state: Arc::new(state),
             pool: Arc::new(Pool::new(cores)?),
+            plans: Plans::new(),
         };
         let admission = Arc::new(Semaphore::new(config.limits.queries.min(Semaphore::MAX_PERMITS)));
         Ok(Self {

@@ -24,6 +24,7 @@ mod names;
 mod one_number;
 mod output;
 mod params;
+mod plans;
 mod pool;
 mod prepare;
 mod providers;

@@ -23,6 +23,7 @@ use super::multisets::count_occurrences;
 use super::names::{Names, TableMap, full_name};
 use super::output::{self, Renamed, SelectList};
 use super::params::{self, Declared};
+use super::plans::Plans;
 use super::pool::Pool;
 use super::providers::TableProviders;
 use super::relations::{Mention, Relations, relations};
@@ -38,7 +39,7 @@ use crate::error::{Error, Result};
 use crate::table::{AsOf, HiddenColumn, Snapshot, TableIdent};
 
 /// A statement ready to run.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Prepared {
     pub(super) statement: Statement,
     /// With placeholders.
@@ -55,6 +56,7 @@ pub(super) struct Planner {
     pub(super) providers: Arc<dyn TableProviders>,
     pub(super) state: Arc<SessionState>,
     pub(super) pool: Arc<Pool>,
+    pub(super) plans: Plans,
 }
 
 /// A statement as read, before names are looked up.
@@ -155,7 +157,8 @@ impl Planner {
             resolved.extend(resolver.resolve(&others).await?);
             reading = listed;
         }
-        if matches!(reading.request, Request::Query(_)) {
+        let is_query = matches!(reading.request, Request::Query(_));
+        if is_query {
             show_hidden(&mut resolved, hidden::named(&reading.tokens))?;
         }
         let mut pinned: Vec<Pin> = Vec::new();
@@ -171,10 +174,18 @@ impl Planner {
             defaults: defaults.clone(),
             pins: pinned,
         };
+        let is_kept = is_query && described.is_none() && target.is_none();
+        if is_kept && let Some(prepared) = self.plans.get(&statement, &resolved).await {
+            return Ok(prepared);
+        }
         let planner = self.clone();
-        let pool = Arc::clone(&self.pool);
-        pool.plan(move || planner.finish(statement, reading, &resolved, described, target.as_ref()))
-            .await
+        let on = resolved.clone();
+        let plan = move || planner.finish(statement, reading, &on, described, target.as_ref());
+        let prepared = self.pool.plan(plan).await?;
+        if is_kept {
+            self.plans.keep(&prepared, &resolved).await;
+        }
+        Ok(prepared)
     }
 
     fn finish(

@@ -46,13 +46,18 @@ pub trait Table: Any + Send + Sync + Debug {
 
 /// One immutable version of a table.
 #[async_trait]
-pub trait Snapshot: Send + Sync + Debug {
+pub trait Snapshot: Any + Send + Sync + Debug {
     /// The table's name.
     fn table(&self) -> &TableIdent;
     /// Snapshot id or version; `None` for a table that was never written to.
     fn id(&self) -> Option<i64>;
     /// Where this version was read from (metadata file), with [`Self::id`] enough to read it again.
     fn metadata_location(&self) -> &str;
+    /// Whether both are the same version, made from metadata that was read once: what was planned on one holds
+    /// for the other, even if a file was replaced under its name between.
+    fn is_same(&self, _other: &dyn Snapshot) -> bool {
+        false
+    }
     /// Arrow schema of the table at this version. Field metadata has [`TYPE_NAME_KEY`] and [`DOC_KEY`].
     fn schema(&self) -> &SchemaRef;
     /// The same columns with what is needed to find them in files; parallel to [`Self::schema`].
