@@ -73,6 +73,16 @@ impl RowSet {
         self.0 |= &other.0;
     }
 
+    /// Takes all positions of `other` out.
+    pub fn remove_all(&mut self, other: &RowSet) {
+        self.0 -= &other.0;
+    }
+
+    /// How many positions both have.
+    pub fn count_common(&self, other: &RowSet) -> u64 {
+        self.0.intersection_len(&other.0)
+    }
+
     /// The largest position.
     pub fn max(&self) -> Option<u64> {
         self.0.max()

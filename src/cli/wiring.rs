@@ -52,11 +52,13 @@ impl Parts {
     /// Errors: `ResourceExhausted` when its pools cannot be set up.
     pub(super) fn engine(&self, config: &Config, catalogs: Arc<Catalogs>) -> Result<Engine> {
         let context = ScanContext::new(Arc::clone(&self.caches), Arc::clone(&self.pool)).with_pruning(pruning(&config.pruning));
+        let context = Arc::new(context);
         let writing = Writing {
             commits: Arc::new(Commits::new(Arc::clone(&catalogs), Arc::clone(&self.storage))),
             pool: Arc::clone(&self.pool),
+            scan: Arc::clone(&context),
         };
-        Engine::with_writing(config, catalogs, Arc::new(context), Some(writing))
+        Engine::with_writing(config, catalogs, context, Some(writing))
     }
 }
 

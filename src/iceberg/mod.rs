@@ -6,6 +6,7 @@ mod arrow_schema;
 pub mod avro;
 pub mod commit;
 mod delete_index;
+mod delete_targets;
 mod fsck;
 mod hidden;
 mod human;
@@ -26,6 +27,7 @@ mod time_travel;
 mod written;
 
 pub use arrow_schema::arrow_columns;
+pub use delete_targets::{DeletePlan, DeleteTarget};
 pub use fsck::{TableCheck, check_table};
 pub use loader::TableLoader;
 pub use partition_path::partition_path;

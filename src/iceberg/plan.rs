@@ -33,6 +33,25 @@ pub(super) async fn plan_scan(
     columns: &[Arc<Column>],
     request: &ScanRequest,
 ) -> Result<ScanPlan> {
+    Ok(plan_files(files, metadata, snapshot, columns, request, |_, _| {}).await?.scan)
+}
+
+/// A plan with the manifests that it comes from.
+#[derive(Debug)]
+pub(super) struct Planned {
+    pub(super) scan: ScanPlan,
+    pub(super) manifests: Vec<Arc<Manifest>>,
+}
+
+/// As [`plan_scan`]; `each` is told of every planned file with its entry.
+pub(super) async fn plan_files(
+    files: &TableFiles,
+    metadata: &Arc<TableMetadata>,
+    snapshot: &Snapshot,
+    columns: &[Arc<Column>],
+    request: &ScanRequest,
+    mut each: impl FnMut(&EntryRef<'_>, &Arc<FileScanTask>),
+) -> Result<Planned> {
     snapshot.check_readable()?;
     let mapping = metadata.name_mapping()?;
     let names = file_names(mapping.as_ref());
@@ -77,16 +96,19 @@ pub(super) async fn plan_scan(
     for manifest in manifests.iter().filter(|m| m.content() == ManifestContent::Data) {
         // Writers exist that commit a file of no rows without writing it.
         for entry in pruner.wanted_files(manifest).into_iter().filter(|e| e.record_count() > 0) {
-            planned.push(Arc::new(tasks.task(&entry).context("file", || entry.file_path())?));
+            let task = Arc::new(tasks.task(&entry).context("file", || entry.file_path())?);
+            each(&entry, &task);
+            planned.push(task);
         }
     }
-    Ok(ScanPlan {
+    let scan = ScanPlan {
         tasks: planned,
         io: files.io.clone(),
         has_name_mapping: mapping.is_some(),
         proved: pruner.proved().to_vec(),
         counts: pruner.counts(),
-    })
+    };
+    Ok(Planned { scan, manifests })
 }
 
 /// The format of a data file.

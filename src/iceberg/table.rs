@@ -89,7 +89,7 @@ impl Table for IcebergTable {
 }
 
 /// One snapshot of an Iceberg table, read with one schema.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct IcebergSnapshot {
     table: IcebergTable,
     /// `None` for a table that was never written to.

@@ -27,14 +27,31 @@ pub struct AppendRows {
     pub idempotency_key: String,
 }
 
+/// DoPut: the rows of the stream are deleted, all in one commit, or none of them: by position delete
+/// files in format version 2, by deletion vectors from 3 on. The stream has the columns file_path (text, a
+/// path as the table's metadata and the column _file have it) and pos (a whole number, from 0). Rows that
+/// are deleted already do not count. The answer's app_metadata is a ChangeResult.
+#[derive(Clone, PartialEq, Eq, Hash, prost::Message)]
+pub struct DeletePositions {
+    #[prost(message, optional, tag = "1")]
+    pub table: Option<TableRef>,
+    /// The snapshot that the positions were read from; it must be in the history of the branch. Absent:
+    /// whatever the table is now.
+    #[prost(int64, optional, tag = "2")]
+    pub snapshot: Option<i64>,
+    /// Sent again with the same key, nothing is deleted again.
+    #[prost(string, tag = "3")]
+    pub idempotency_key: String,
+}
+
 /// What a change did. In app_metadata of the FlightInfo of a statement that changes something, and of
 /// the PutResult of the commands above.
 #[derive(Clone, PartialEq, Eq, Hash, prost::Message)]
 pub struct ChangeResult {
-    /// INSERT, CREATE TABLE, ...
+    /// INSERT, DELETE, CREATE TABLE, ...
     #[prost(string, tag = "1")]
     pub verb: String,
-    /// Rows that were inserted.
+    /// Rows that were inserted or deleted.
     #[prost(uint64, tag = "2")]
     pub rows: u64,
     /// The snapshot that was made; absent where none was.
@@ -48,6 +65,18 @@ pub struct ChangeResult {
     /// Bytes of the data files.
     #[prost(uint64, tag = "6")]
     pub bytes: u64,
+    /// Delete files or deletion vectors that were added.
+    #[prost(uint64, tag = "7")]
+    pub delete_files: u64,
+    /// Bytes of these.
+    #[prost(uint64, tag = "8")]
+    pub delete_bytes: u64,
+    /// Data files that were written anew without rows.
+    #[prost(uint64, tag = "9")]
+    pub rewritten_files: u64,
+    /// Data files that went as a whole.
+    #[prost(uint64, tag = "10")]
+    pub removed_files: u64,
 }
 
 /// DoAction: what became of a commit, also after a restart of the server.

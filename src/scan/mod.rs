@@ -26,5 +26,7 @@ mod source;
 mod variant;
 
 pub use context::{ScanContext, ScanCounters, Steps};
+pub use deletes::deleted_rows;
 pub use provider::LakeTableProvider;
+pub use pushdown::{misses, predicate};
 pub use residuals::ProvedFilters;

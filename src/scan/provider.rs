@@ -30,6 +30,11 @@ impl LakeTableProvider {
     pub fn new(snapshot: Arc<dyn Snapshot>, context: Arc<ScanContext>) -> Self {
         Self { snapshot, context }
     }
+
+    /// What it scans.
+    pub fn snapshot(&self) -> &Arc<dyn Snapshot> {
+        &self.snapshot
+    }
 }
 
 #[async_trait]

@@ -15,7 +15,7 @@ use arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, Operator};
 
-pub(super) use misses::misses;
+pub use misses::misses;
 
 use crate::table::{Column, Comparison, Datum, HiddenColumn, Predicate, Test};
 
@@ -25,7 +25,7 @@ const MAX_DEPTH: usize = 64;
 const RESERVED_IDS: i32 = 2_147_483_447;
 
 /// The predicate of a conjunction of filters on a table of these columns.
-pub(super) fn predicate<'a>(filters: impl IntoIterator<Item = &'a Expr>, columns: &[Arc<Column>]) -> Predicate {
+pub fn predicate<'a>(filters: impl IntoIterator<Item = &'a Expr>, columns: &[Arc<Column>]) -> Predicate {
     let converter = Converter { columns };
     Predicate::and(filters.into_iter().map(|filter| converter.convert(filter, true, MAX_DEPTH)))
 }

@@ -16,16 +16,21 @@ use super::statements::{Statements, flight_info};
 use super::ticket::defaults_from_proto;
 use super::wire::{schema_message, wire_schema};
 use crate::error::{Error, Result};
-use crate::proto::change::{AppendRows, ChangeResult, CommitStatus, CommitStatusResult, commit_status, commit_status_result};
+use crate::proto::change::{
+    AppendRows, ChangeResult, CommitStatus, CommitStatusResult, DeletePositions, TableRef, commit_status, commit_status_result,
+};
 use crate::sql::{Defaults, Done, Planned, With};
 use crate::write::commit::CommitStatus as Status;
 
 /// Longest idempotency key.
 const MAX_KEY: usize = 256;
 
-/// Whether a command is [`AppendRows`].
-pub(super) fn is_append(command: &Any) -> bool {
-    is_named(command, "sandur.v1.AppendRows")
+const APPEND: &str = "sandur.v1.AppendRows";
+const DELETE_POSITIONS: &str = "sandur.v1.DeletePositions";
+
+/// Whether a command takes a stream of rows.
+pub(super) fn takes_rows(command: &Any) -> bool {
+    is_named(command, APPEND) || is_named(command, DELETE_POSITIONS)
 }
 
 impl Statements {
@@ -80,28 +85,27 @@ impl Statements {
         })
     }
 
-    /// Appends the rows of a stream: the answer's body.
-    pub(super) async fn append(
+    /// Carries out a command with the rows of a stream: the answer's body.
+    pub(super) async fn put_rows(
         &self,
         command: &Any,
         rows: impl FnOnce() -> BoxStream<'static, Result<RecordBatch>>,
         defaults: Defaults,
     ) -> Result<Bytes> {
-        let request = AppendRows::decode(command.value.clone()).map_err(|e| Error::invalid(format!("AppendRows does not decode: {e}")))?;
-        let table = request.table.filter(|table| !table.table.is_empty());
-        let table = table.ok_or_else(|| Error::invalid("AppendRows needs a table"))?;
-        let set = |part: String, default: Option<String>| if part.is_empty() { default } else { Some(part) };
-        let defaults = Defaults {
-            catalog: set(table.catalog, defaults.catalog),
-            schema: set(table.schema, defaults.schema),
-            branch: set(table.branch, defaults.branch),
-            as_of: defaults.as_of,
+        let done = if is_named(command, DELETE_POSITIONS) {
+            let request: DeletePositions = message(command, DELETE_POSITIONS)?;
+            let (table, defaults) = named(request.table, defaults, "DeletePositions")?;
+            let commit_id = optional_id(&request.idempotency_key)?;
+            let (snapshot, commit_id) = (request.snapshot, commit_id.as_deref());
+            self.engine
+                .delete_positions(&[table], snapshot, rows(), &defaults, commit_id)
+                .await?
+        } else {
+            let request: AppendRows = message(command, APPEND)?;
+            let (table, defaults) = named(request.table, defaults, "AppendRows")?;
+            let commit_id = optional_id(&request.idempotency_key)?;
+            self.engine.append(&[table], rows(), &defaults, commit_id.as_deref()).await?
         };
-        let commit_id = match request.idempotency_key.as_str() {
-            "" => None,
-            key => Some(commit_id_of(key)?),
-        };
-        let done = self.engine.append(&[table.table], rows(), &defaults, commit_id.as_deref()).await?;
         Ok(change_result(&done).encode_to_vec().into())
     }
 
@@ -130,6 +134,27 @@ impl Statements {
     }
 }
 
+/// The table that a command names, and the defaults that it sets.
+fn named(table: Option<TableRef>, defaults: Defaults, command: &str) -> Result<(String, Defaults)> {
+    let table = table.filter(|table| !table.table.is_empty());
+    let table = table.ok_or_else(|| Error::invalid(format!("{command} needs a table")))?;
+    let set = |part: String, default: Option<String>| if part.is_empty() { default } else { Some(part) };
+    let defaults = Defaults {
+        catalog: set(table.catalog, defaults.catalog),
+        schema: set(table.schema, defaults.schema),
+        branch: set(table.branch, defaults.branch),
+        as_of: defaults.as_of,
+    };
+    Ok((table.table, defaults))
+}
+
+fn optional_id(key: &str) -> Result<Option<String>> {
+    match key {
+        "" => Ok(None),
+        key => commit_id_of(key).map(Some),
+    }
+}
+
 /// The commit id that an idempotency key stands for.
 pub(super) fn commit_id_of(key: &str) -> Result<String> {
     if key.is_empty() || key.len() > MAX_KEY {
@@ -144,7 +169,12 @@ fn decode<M: Message + Default>(body: &[u8], name: &str) -> Result<M> {
     if !is_named(&any, name) {
         return Err(Error::invalid(format!("the body is not a {name}")));
     }
-    M::decode(any.value).map_err(|e| Error::invalid(format!("the body does not decode: {e}")))
+    message(&any, name)
+}
+
+/// What an `Any` of this name holds.
+fn message<M: Message + Default>(any: &Any, name: &str) -> Result<M> {
+    M::decode(any.value.clone()).map_err(|e| Error::invalid(format!("the {name} does not decode: {e}")))
 }
 
 fn is_named(any: &Any, name: &str) -> bool {
@@ -171,5 +201,9 @@ pub(super) fn change_result(done: &Done) -> ChangeResult {
         commit_id: done.commit_id.clone().unwrap_or_default(),
         data_files: done.data_files as u64,
         bytes: done.bytes,
+        delete_files: done.delete_files as u64,
+        delete_bytes: done.delete_bytes,
+        rewritten_files: done.rewritten_files as u64,
+        removed_files: done.removed_files as u64,
     }
 }

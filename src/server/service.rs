@@ -171,12 +171,12 @@ impl Inner {
             .clone()
             .ok_or_else(|| Error::invalid("the first message of an upload has no descriptor"))?;
         if let Ok(any) = Any::decode(&descriptor.cmd[..])
-            && changes::is_append(&any)
+            && changes::takes_rows(&any)
         {
             Call::command("AppendRows");
             let defaults = self.sessions.defaults(request).await;
             let rows = move || bind::batches(stream::iter([Ok(first)]).chain(data.map_err(|e| from_client(&e))));
-            let app_metadata = self.statements.append(&any, rows, defaults).await?;
+            let app_metadata = self.statements.put_rows(&any, rows, defaults).await?;
             return Ok(Some(PutResult { app_metadata }));
         }
         match decode_command(&descriptor.cmd)? {

@@ -209,6 +209,24 @@ impl Engine {
         done
     }
 
+    /// Deletes rows of a table by data file (`file_path`) and position (`pos`), all in one commit. `snapshot` is the one
+    /// that they were read from. With a `commit_id` that the table has already nothing is deleted.
+    ///
+    /// Errors: those of the stream; `InvalidInput` for rows that are not in the table; `CommitConflict` for a data file
+    /// that was replaced since; as [`Self::change`].
+    pub async fn delete_positions(
+        &self,
+        name: &[String],
+        snapshot: Option<i64>,
+        rows: BoxStream<'_, Result<RecordBatch>>,
+        defaults: &Defaults,
+        commit_id: Option<&str>,
+    ) -> Result<Done> {
+        let done = self.changes.delete_positions(name, snapshot, rows, defaults, commit_id).await;
+        crash::point("answer");
+        done
+    }
+
     /// Runs a statement on its pinned snapshots. `parameters`: a batch with one column per
     /// placeholder and one row per execution; the results of the rows follow one another.
     /// Dropping the stream stops the query.

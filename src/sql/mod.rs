@@ -39,6 +39,7 @@ mod shown;
 mod source;
 mod spelling;
 mod standard;
+mod start;
 mod together;
 mod types;
 mod unique_names;

@@ -32,6 +32,7 @@ use super::shape::reshape;
 use super::show;
 use super::source::{parse, parse_described, tokenize};
 use super::spelling::Spelling;
+use super::start::{PLACE, RowsOf, Start};
 use super::unique_names::{is_about_names, name_by_position, name_by_text};
 use super::versions::{fold, relocate};
 use crate::catalog::{Catalogs, DEFAULT_SCHEMA};
@@ -68,14 +69,23 @@ struct Reading {
     /// Parallel to the mentions of `relations`.
     wishes: Vec<Wish>,
     written: SelectList,
+    /// Hidden columns that the statement's text names.
+    hidden: Vec<HiddenColumn>,
 }
 
-/// Reads the statement from the token `from` on. `state` works out the versions that tables are asked for in;
-/// without it they are left out.
-fn read(sql: &str, from: usize, state: Option<&SessionState>) -> Result<Reading> {
+/// Reads the query of a statement. `state` works out the versions that tables are asked for in; without it they
+/// are left out.
+fn read(sql: &str, start: &Start, state: Option<&SessionState>) -> Result<Reading> {
     let mut source = tokenize(sql)?;
-    source.tokens.drain(..from.min(source.tokens.len()));
+    let hidden = hidden::named(&source.tokens);
+    match start {
+        Start::At(from) => drop(source.tokens.drain(..(*from).min(source.tokens.len()))),
+        Start::Rows(rows) => source.tokens = rows.query(&source.tokens),
+    }
     let (mut statement, described) = parse_described(&source.tokens)?;
+    if let Start::Rows(rows) = start {
+        rows.check(&statement)?;
+    }
     reshape(&mut statement)?;
     let written = SelectList::of(&statement);
     let request = admit(statement)?;
@@ -113,6 +123,7 @@ fn read(sql: &str, from: usize, state: Option<&SessionState>) -> Result<Reading>
         relations,
         wishes,
         written,
+        hidden,
     })
 }
 
@@ -122,19 +133,22 @@ impl Planner {
         self.prepare_query(sql, 0, None, defaults, pins).await
     }
 
-    /// Plans the query that starts at the token `from` of a statement; its rows become those of `target`.
+    /// Plans the query of a statement; its rows become those of `target`.
     pub(super) async fn prepare_query(
         &self,
         sql: &str,
-        from: usize,
+        start: impl Into<Start>,
         target: Option<Target>,
         defaults: &Defaults,
         pins: Option<&[Pin]>,
     ) -> Result<Prepared> {
         let text = sql.to_owned();
+        let start = start.into();
+        let begins = start.clone();
         let state = pins.is_none().then(|| Arc::clone(&self.state));
-        let mut reading = self.pool.plan(move || read(&text, from, state.as_deref())).await?;
-        if from > 0 && !matches!(&reading.request, Request::Query(ast) if matches!(**ast, Ast::Query(_))) {
+        let mut reading = self.pool.plan(move || read(&text, &start, state.as_deref())).await?;
+        let is_whole = matches!(begins, Start::At(0));
+        if !is_whole && !matches!(&reading.request, Request::Query(ast) if matches!(**ast, Ast::Query(_))) {
             return Err(Error::invalid("only a query gives rows to write: SELECT, WITH, VALUES or TABLE"));
         }
         let resolver = Resolver {
@@ -152,14 +166,17 @@ impl Planner {
                 described = Some(show::columns(table.ident(), &table.schema())?);
             }
             let query = show::query(listing, &self.catalogs, defaults.catalog.as_deref()).await?;
-            let listed = self.pool.plan(move || read(&query, 0, None)).await?;
+            let listed = self.pool.plan(move || read(&query, &Start::At(0), None)).await?;
             let others: Vec<_> = listed.wishes.iter().filter(|w| w.parts != show::COLUMNS).cloned().collect();
             resolved.extend(resolver.resolve(&others).await?);
             reading = listed;
         }
         let is_query = matches!(reading.request, Request::Query(_));
         if is_query {
-            show_hidden(&mut resolved, hidden::named(&reading.tokens))?;
+            show_hidden(&mut resolved, reading.hidden.clone())?;
+        }
+        if let Start::Rows(rows) = &begins {
+            show_places(&mut resolved, rows, reading.hidden.clone())?;
         }
         let mut pinned: Vec<Pin> = Vec::new();
         for one in &resolved {
@@ -174,7 +191,7 @@ impl Planner {
             defaults: defaults.clone(),
             pins: pinned,
         };
-        let is_kept = is_query && described.is_none() && target.is_none();
+        let is_kept = is_query && is_whole && described.is_none() && target.is_none();
         if is_kept && let Some(prepared) = self.plans.get(&statement, &resolved).await {
             return Ok(prepared);
         }
@@ -350,6 +367,31 @@ fn show_hidden(resolved: &mut [Resolved], named: Vec<HiddenColumn>) -> Result<()
             *snapshot = hidden::with_hidden(Arc::clone(snapshot), &kinds)?;
         }
     }
+    Ok(())
+}
+
+/// Gives the table that rows are looked for in the columns that say where they lie.
+///
+/// Errors: `Unsupported` for a table that has columns of these names.
+fn show_places(resolved: &mut [Resolved], rows: &RowsOf, named: Vec<HiddenColumn>) -> Result<()> {
+    let lost = || Error::internal("the table that is changed is not read");
+    let one = resolved.iter_mut().find(|one| one.parts == rows.table).ok_or_else(lost)?;
+    let Named::Table(snapshot) = &mut one.target else {
+        return Err(Error::unsupported("rows of metadata tables and listings cannot be changed"));
+    };
+    let taken = |kind: &HiddenColumn| {
+        let mut pairs = snapshot.schema().fields().iter().zip(snapshot.columns());
+        pairs.any(|(field, column)| field.name().eq_ignore_ascii_case(kind.name()) && column.id != kind.id())
+    };
+    if let Some(kind) = PLACE.iter().find(|kind| taken(kind)) {
+        let message = format!(
+            "rows of a table that has a column named {} cannot be changed: rename it",
+            kind.name()
+        );
+        return Err(Error::unsupported(message).with("table", snapshot.table()));
+    }
+    let missing: Vec<HiddenColumn> = PLACE.into_iter().filter(|kind| !named.contains(kind)).collect();
+    *snapshot = hidden::with_hidden(Arc::clone(snapshot), &missing)?;
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use sha2::{Digest, Sha256};
 
 use crate::error::{Error, Result};
-use crate::iceberg::spec::{Literal, PrimitiveType, bucket_hash};
+use crate::iceberg::spec::{Literal, PrimitiveType, TableMetadata, bucket_hash};
 
 const DATA_PATH: &str = "write.data.path";
 const OLD_DATA_PATH: &str = "write.folder-storage.path";
@@ -90,6 +90,16 @@ impl Locations {
             }
         }
     }
+}
+
+/// The folder of a table's data files, where files that belong to several of them lie.
+pub fn data_folder(metadata: &TableMetadata) -> String {
+    let table = without_slash(&metadata.location);
+    let named = metadata
+        .properties
+        .get(DATA_PATH)
+        .or_else(|| metadata.properties.get(OLD_DATA_PATH));
+    named.map_or_else(|| format!("{table}/data"), |named| without_slash(named).to_owned())
 }
 
 fn without_slash(location: &str) -> &str {

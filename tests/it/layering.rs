@@ -36,6 +36,8 @@ const SAME_LAYER: &[(&str, &str)] = &[
     ("catalog", "scan"),
     // a commit ends in the catalog
     ("write", "catalog"),
+    // a delete takes in what was deleted before
+    ("write", "scan"),
     // the service is generated code
     ("server", "proto"),
     ("main", "cli"),

@@ -71,12 +71,13 @@ pub async fn engine_over(folder: &std::path::Path, between: impl FnOnce(Arc<dyn 
     let catalogs = Catalogs::from_config(&config, &storage, Arc::new(loader)).await.unwrap();
     let catalog = between(Arc::clone(catalogs.iter().next().unwrap()));
     let catalogs = Arc::new(Catalogs::new(vec![catalog]));
+    let context = Arc::new(ScanContext::new(caches, Arc::clone(&pool)));
     let writing = Writing {
         commits: Arc::new(Commits::new(Arc::clone(&catalogs), storage)),
-        pool: Arc::clone(&pool),
+        pool,
+        scan: Arc::clone(&context),
     };
-    let context = ScanContext::new(caches, pool);
-    Engine::with_writing(&config, catalogs, Arc::new(context), Some(writing)).unwrap()
+    Engine::with_writing(&config, catalogs, context, Some(writing)).unwrap()
 }
 
 #[tokio::test]

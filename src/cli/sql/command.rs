@@ -123,15 +123,28 @@ async fn run(client: &mut Client, out: &mut Out, format: Format, command: &Comma
 /// One line about what a statement did.
 fn summary(change: &ChangeResult, millis: u128) -> String {
     let mut parts = vec![match change.verb.as_str() {
-        verb if change.rows > 0 || verb == "INSERT" => format!("{verb} {}", change.rows),
+        verb if change.rows > 0 || matches!(verb, "INSERT" | "DELETE") => format!("{verb} {}", change.rows),
         verb => verb.to_owned(),
     }];
     if let Some(id) = change.snapshot_id {
         parts.push(format!("snapshot {id}"));
     }
+    let plural = |count: u64| if count == 1 { "" } else { "s" };
     if change.data_files > 0 {
-        let plural = if change.data_files == 1 { "" } else { "s" };
-        parts.push(format!("{} data file{plural}, {} bytes", change.data_files, change.bytes));
+        let files = change.data_files;
+        parts.push(format!("{files} data file{}, {} bytes", plural(files), change.bytes));
+    }
+    if change.delete_files > 0 {
+        let files = change.delete_files;
+        parts.push(format!("{files} delete file{}, {} bytes", plural(files), change.delete_bytes));
+    }
+    if change.removed_files > 0 {
+        let files = change.removed_files;
+        parts.push(format!("{files} data file{} removed", plural(files)));
+    }
+    if change.snapshot_id.is_some() && matches!(change.verb.as_str(), "DELETE" | "TRUNCATE TABLE") {
+        let files = change.rewritten_files;
+        parts.push(format!("{files} data file{} rewritten", plural(files)));
     }
     parts.push(format!("{millis} ms"));
     parts.join(" · ")

@@ -2,6 +2,7 @@
 //!
 //! Every action but [`Action::Finished`] is answered by exactly one event.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use crate::iceberg::spec::TableMetadata;
 pub enum Action {
     /// Read the table's current metadata, past every cache. Answer: [`Event::Loaded`].
     Load,
-    /// Read whole files. Answer: [`Event::Read`] in the same order.
+    /// Read files. Answer: [`Event::Read`] in the same order.
     Read(Vec<FileToRead>),
     /// Create files that are not there yet, durable when answered. Answer: [`Event::Done`].
     Write(Vec<NewFile>),
@@ -68,6 +69,7 @@ pub struct Loaded {
 pub enum ReadKind {
     ManifestList,
     Manifest,
+    DeletionVector,
 }
 
 /// A file to be read, by its recorded location.
@@ -75,11 +77,15 @@ pub enum ReadKind {
 pub struct FileToRead {
     pub kind: ReadKind,
     pub location: String,
+    /// Of a deletion vector, which shares its file with others; else the whole file is read.
+    pub range: Option<Range<u64>>,
 }
 
 /// What a file holds that is created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteKind {
+    /// Deletion vectors.
+    Vectors,
     Manifest,
     ManifestList,
     Metadata,
@@ -153,6 +159,17 @@ pub struct Committed {
     pub attempts: u32,
     /// The commit id was in the table's history already, by another run.
     pub was_there: bool,
+    /// The vectors of this run.
+    pub vectors: VectorsMade,
+}
+
+/// What the vectors of a commit came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct VectorsMade {
+    /// Rows that they delete and no other commit had deleted by then.
+    pub newly_deleted: u64,
+    /// Bytes of their files.
+    pub bytes: u64,
 }
 
 /// Why a commit was not made.

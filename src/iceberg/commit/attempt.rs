@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use super::action::{FileToRead, JournalEntry, Loaded, NewFile, NotCommitted, WriteKind};
+use super::action::{FileToRead, JournalEntry, Loaded, NewFile, NotCommitted, VectorsMade, WriteKind};
 use super::change::{COMMIT_ID_PROPERTY, Change, Operation, head_of};
 use super::checks::{Check, Checks};
 use super::files::Files;
@@ -18,6 +18,7 @@ use super::matching::{Matching, Partitions};
 use super::names::Names;
 use super::random::Random;
 use super::validate::{self, Validation};
+use super::vectors::{MadeVectors, Merging, VectorFiles};
 use super::verdict::{self, Published};
 use super::{guard, parent};
 use crate::error::Error;
@@ -38,8 +39,9 @@ pub(super) enum Plan {
 pub(super) struct Attempt {
     pub(super) entry: JournalEntry,
     pub(super) list: String,
-    /// Manifests of this run that the list names.
-    pub(super) manifests: HashSet<String>,
+    /// Manifests and files of vectors, of this run, that the snapshot names.
+    pub(super) parts: HashSet<String>,
+    pub(super) vectors: VectorsMade,
     /// What is not written yet.
     pub(super) files: Vec<NewFile>,
 }
@@ -55,7 +57,8 @@ pub(super) struct Run {
     names: Names,
     snapshot_id: Option<i64>,
     manifests: Manifests,
-    /// Manifests that are written.
+    vectors: VectorFiles,
+    /// Manifests and files of vectors that are written.
     pub(super) written: HashSet<String>,
 }
 
@@ -65,6 +68,8 @@ struct Decision {
     live: Live,
     removals: Removals,
     gone: Gone,
+    vectors: MadeVectors,
+    newly_deleted: u64,
 }
 
 impl Run {
@@ -78,6 +83,7 @@ impl Run {
             random,
             snapshot_id: None,
             manifests: Manifests::default(),
+            vectors: VectorFiles::default(),
             written: HashSet::new(),
         }
     }
@@ -147,9 +153,18 @@ impl Run {
             checks: self.checks,
         };
         let gone = validation.gone();
-        let removals = Removals::choose(change, &live, &matching, &partitions, &gone, self.checks)?;
+        let mut removals = Removals::choose(change, &live, &matching, &partitions, &gone, self.checks)?;
         validation.check(&removals)?;
-        Ok(Some(Decision { live, removals, gone }))
+        let merging = Merging::of(change, &mut self.files, &live, &history, &gone, &mut removals, self.checks)?;
+        let Some(merging) = merging else { return Ok(None) };
+        let vectors = merging.write(&mut self.vectors, &change.vector_folder, &mut self.names)?;
+        Ok(Some(Decision {
+            newly_deleted: merging.newly,
+            live,
+            removals,
+            gone,
+            vectors,
+        }))
     }
 
     fn layout(&mut self) -> AvroLayout {
@@ -209,7 +224,8 @@ impl Run {
         }
         let compression = MetadataCompression::of(&next)?;
         let new = Names::metadata(metadata, &base.location, self.random.uuid(), compression);
-        let mut files: Vec<NewFile> = Vec::new();
+        let mut files: Vec<NewFile> = decision.vectors.files().collect();
+        files.retain(|file| !self.written.contains(&file.location));
         for written in own.iter().filter(|written| !self.written.contains(&written.listed.location)) {
             files.push(NewFile {
                 kind: WriteKind::Manifest,
@@ -241,7 +257,15 @@ impl Run {
                 new,
             },
             list: list_location,
-            manifests: own.into_iter().map(|written| written.listed.location).collect(),
+            parts: own
+                .into_iter()
+                .map(|written| written.listed.location)
+                .chain(decision.vectors.locations().cloned())
+                .collect(),
+            vectors: VectorsMade {
+                newly_deleted: decision.newly_deleted,
+                bytes: decision.vectors.bytes(),
+            },
             files,
         })
     }
@@ -271,7 +295,7 @@ impl Run {
         let mut writing = self
             .manifests
             .writing(metadata, snapshot_id, self.codec, &mut self.names, &mut self.random);
-        let added: Vec<&DataFile> = added(&self.change, &decision.gone).collect();
+        let added: Vec<&DataFile> = added(&self.change, decision).collect();
         let mut own = writing.added(&added, sequence_number)?;
         if let Operation::RewriteManifests(replaced) = &self.change.operation {
             let (rewritten, kept) = writing.rewritten(replaced, &decision.live)?;
@@ -300,7 +324,7 @@ impl Run {
         for (key, count) in [("created", created), ("kept", kept), ("replaced", replaced)] {
             summary.set(format!("manifests-{key}"), count.to_string());
         }
-        for file in added(&self.change, &decision.gone) {
+        for file in added(&self.change, decision) {
             summary.added(file)?;
         }
         for entry in decision.removals.entries(&decision.live) {
@@ -319,10 +343,15 @@ impl Run {
 }
 
 /// The files that are added, without vectors of data files that are gone.
-fn added<'a>(change: &'a Change, gone: &'a Gone) -> impl Iterator<Item = &'a DataFile> {
+fn added<'a>(change: &'a Change, decision: &'a Decision) -> impl Iterator<Item = &'a DataFile> {
+    let gone = &decision.gone;
     let is_gone = |file: &DataFile| {
         let data_file = file.referenced_data_file.as_ref().filter(|_| file.is_deletion_vector());
         data_file.is_some_and(|path| gone.data_files.contains(path))
     };
-    change.added.iter().filter(move |file| !is_gone(file))
+    change
+        .added
+        .iter()
+        .filter(move |file| !is_gone(file))
+        .chain(&decision.vectors.entries)
 }

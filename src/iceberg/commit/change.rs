@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::iceberg::manifest::{DataFile, FileContent};
+use super::vectors::VectorRows;
+use crate::iceberg::manifest::{DataFile, EntryRef, FileContent};
 use crate::iceberg::spec::{MAIN_BRANCH, RefKind, TableMetadata};
 use crate::table::Predicate;
 
@@ -61,6 +62,24 @@ pub struct RemovedFile {
     pub content_offset: Option<u64>,
 }
 
+impl RemovedFile {
+    /// A live entry by its name.
+    pub fn of(entry: &EntryRef<'_>) -> Self {
+        Self {
+            path: entry.file_path().to_owned(),
+            content_offset: entry.content_offset().filter(|_| entry.is_deletion_vector()),
+        }
+    }
+
+    /// A data file.
+    pub fn data_file(path: impl Into<String>) -> Self {
+        Self {
+            path: path.into(),
+            content_offset: None,
+        }
+    }
+}
+
 /// One change of a table, decided on the metadata it was planned with.
 #[derive(Debug, Clone)]
 pub struct Change {
@@ -81,6 +100,12 @@ pub struct Change {
     /// New data files and delete files.
     pub added: Vec<DataFile>,
     pub removed: Vec<RemovedFile>,
+    /// Rows that are deleted by vectors, which are made at the commit (v3).
+    pub vectors: Vec<VectorRows>,
+    /// The folder of new files of vectors.
+    pub vector_folder: String,
+    /// The number of deleted rows is told to somebody: other deletes of the same data files must not make it wrong.
+    pub is_counted: bool,
     /// Data files that the added delete files are about.
     pub referenced: Vec<String>,
     /// Files that were created for this change alone, and are deleted if it is surely not committed.
@@ -103,6 +128,9 @@ impl Change {
             filter: Predicate::True,
             added: Vec::new(),
             removed: Vec::new(),
+            vectors: Vec::new(),
+            vector_folder: String::new(),
+            is_counted: false,
             referenced: Vec::new(),
             created: Vec::new(),
             summary: BTreeMap::new(),
@@ -122,7 +150,7 @@ impl Change {
     pub(super) fn operation_name(&self, removes: bool) -> &'static str {
         let adds = |content: fn(FileContent) -> bool| self.added.iter().any(|file| content(file.content));
         let adds_rows = adds(|content| content == FileContent::Data);
-        let adds_deletes = adds(|content| content != FileContent::Data);
+        let adds_deletes = !self.vectors.is_empty() || adds(|content| content != FileContent::Data);
         match self.operation {
             Operation::Append => "append",
             Operation::DeleteFiles | Operation::DeleteWhere => "delete",
@@ -134,6 +162,7 @@ impl Change {
             },
             Operation::DeleteRows | Operation::UpdateRows | Operation::Upsert => match (adds_rows, adds_deletes) {
                 (false, true) => "delete",
+                (false, false) if removes => "delete",
                 (true, false) if !removes => "append",
                 _ => "overwrite",
             },

@@ -21,6 +21,8 @@ pub enum Check {
     Referenced,
     /// No other vector for a file that gets one.
     Vectors,
+    /// No other deletes of rows where deleted rows are counted.
+    Counted,
     /// Added files lie inside of the filter.
     Inside,
     /// Files are removed as a whole only where every row matches.
@@ -33,7 +35,7 @@ pub enum Check {
 
 impl Check {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::CommitId,
         Self::Start,
         Self::MissingPaths,
@@ -43,6 +45,7 @@ impl Check {
         Self::RemovedInScope,
         Self::Referenced,
         Self::Vectors,
+        Self::Counted,
         Self::Inside,
         Self::Partly,
         Self::Unknown,

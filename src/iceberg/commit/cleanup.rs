@@ -30,14 +30,15 @@ struct MadeAttempt {
 /// The files that a run has created, as far as it asked for them.
 #[derive(Debug, Default)]
 pub(super) struct Made {
-    manifests: HashSet<String>,
+    /// Manifests and files of vectors.
+    parts: HashSet<String>,
     attempts: Vec<MadeAttempt>,
 }
 
 impl Made {
     /// Takes note of an attempt before its files are written.
     pub(super) fn record(&mut self, attempt: &Attempt) {
-        self.manifests.extend(attempt.manifests.iter().cloned());
+        self.parts.extend(attempt.parts.iter().cloned());
         self.attempts.push(MadeAttempt {
             number: attempt.entry.attempt,
             list: attempt.list.clone(),
@@ -59,12 +60,12 @@ impl Made {
     /// Whether there is something to delete besides what `won` needs.
     pub(super) fn has_surplus(&self, won: Option<&Attempt>) -> bool {
         self.lost().next().is_some()
-            || (won.is_none() && !self.manifests.is_empty())
+            || (won.is_none() && !self.parts.is_empty())
             || won.is_some_and(|won| self.unused(won).next().is_some())
     }
 
     fn unused<'a>(&'a self, won: &'a Attempt) -> impl Iterator<Item = &'a String> {
-        self.manifests.iter().filter(|manifest| !won.manifests.contains(*manifest))
+        self.parts.iter().filter(|manifest| !won.parts.contains(*manifest))
     }
 
     /// After a commit, by this run's attempt `won` or by another run: what nothing names. `now` is the
@@ -91,7 +92,7 @@ impl Made {
             named.contains(location) || log.chain([&now.location]).any(|known| same_place(known, location))
         };
         let mut surplus: Vec<String> = self.losers().filter(|location| !is_named(location)).collect();
-        // Attempts share manifests.
+        // Attempts share manifests and vectors.
         if self
             .attempts
             .iter()
@@ -99,7 +100,7 @@ impl Made {
         {
             match won {
                 Some(won) => surplus.extend(self.unused(won).cloned()),
-                None => surplus.extend(self.manifests.iter().cloned()),
+                None => surplus.extend(self.parts.iter().cloned()),
             }
         }
         surplus.sort();
@@ -110,7 +111,7 @@ impl Made {
     pub(super) fn after_loss(&self, created: &[String]) -> Vec<String> {
         let mut surplus: Vec<String> = self.losers().collect();
         if self.attempts.iter().all(|attempt| attempt.sent == Sent::Lost) {
-            surplus.extend(self.manifests.iter().chain(created).cloned());
+            surplus.extend(self.parts.iter().chain(created).cloned());
         }
         surplus.sort();
         surplus.dedup();

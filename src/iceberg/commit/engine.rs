@@ -122,7 +122,7 @@ impl Committer {
             }
             (State::Writing, Event::Done) => match &self.attempt {
                 Some(attempt) => {
-                    self.run.written.extend(attempt.manifests.iter().cloned());
+                    self.run.written.extend(attempt.parts.iter().cloned());
                     if !self.run.checks.makes(Check::Journal) {
                         return self.swap();
                     }
@@ -195,6 +195,7 @@ impl Committer {
             metadata_location: new.clone(),
             attempts: self.number,
             was_there: ours.is_none(),
+            vectors: ours.map(|attempt| attempt.vectors).unwrap_or_default(),
         })
     }
 
@@ -231,6 +232,7 @@ impl Committer {
                     metadata_location: entry.new.clone(),
                     attempts: self.number,
                     was_there: false,
+                    vectors: attempt.vectors,
                 };
                 self.end(Outcome::Committed(committed))
             }
@@ -260,7 +262,10 @@ impl Committer {
 
     fn judged(&mut self, verdict: Verdict, now_ms: i64) -> Action {
         match verdict {
-            Verdict::Committed(committed) => self.end(Outcome::Committed(committed)),
+            Verdict::Committed(mut committed) => {
+                committed.vectors = self.winner(&committed).map(|attempt| attempt.vectors).unwrap_or_default();
+                self.end(Outcome::Committed(committed))
+            }
             Verdict::Failed(error) => self.answered(SwapAnswer::Failed(error), now_ms),
             Verdict::Lost { fenced: true } => self.answered(SwapAnswer::Conflict, now_ms),
             // Its files stay: the swap matches again if the table is turned back to its base.

@@ -1,4 +1,4 @@
-//! Manifest lists and manifests that were read for a commit. They never change, so what one attempt
+//! Manifest lists, manifests and deletion vectors that were read for a commit. They never change, so what one attempt
 //! has read serves the next.
 
 use std::collections::{HashMap, HashSet};
@@ -7,8 +7,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::action::{FileToRead, ReadKind};
-use crate::error::{Error, Result};
-use crate::iceberg::manifest::{Manifest, ManifestFile, read_manifest_list_in_full};
+use crate::bitmap::RowSet;
+use crate::bitmap::deletion_vector::{MAX_BLOB_BYTES, decode_blob};
+use crate::error::{Error, Result, ResultExt};
+use crate::iceberg::manifest::{EntryRef, Manifest, ManifestFile, read_manifest_list_in_full};
 use crate::iceberg::spec::TableMetadata;
 
 /// A file that planning asked for and that is not there yet.
@@ -16,10 +18,14 @@ use crate::iceberg::spec::TableMetadata;
 enum Wanted {
     List(String),
     Manifest(Box<ManifestFile>),
+    Vector(VectorKey),
 }
 
 /// What entries inherit belongs to the manifest's entry in the list, so it is part of the key.
 type ManifestKey = (String, i64, Option<u64>);
+
+/// A deletion vector by its file, offset, length and cardinality.
+type VectorKey = (String, u64, u64, u64);
 
 /// What was read so far. Planning asks for what it needs and is done anew once all that was missing
 /// has been read.
@@ -27,6 +33,7 @@ type ManifestKey = (String, i64, Option<u64>);
 pub(super) struct Files {
     lists: HashMap<String, Arc<Vec<ManifestFile>>>,
     manifests: HashMap<ManifestKey, (Arc<Manifest>, u64)>,
+    vectors: HashMap<VectorKey, Arc<RowSet>>,
     wanted: Vec<Wanted>,
     wanted_lists: HashSet<String>,
     wanted_manifests: HashSet<ManifestKey>,
@@ -56,16 +63,42 @@ impl Files {
         found
     }
 
+    /// The rows of a deletion vector, or `None` and it is wanted.
+    ///
+    /// Errors: `Corrupt` for an entry that is none or lies about its place.
+    pub(super) fn vector(&mut self, entry: &EntryRef<'_>) -> Result<Option<Arc<RowSet>>> {
+        let (Some(offset), Some(length)) = (entry.content_offset(), entry.content_size_in_bytes()) else {
+            return Err(Error::corrupt("a deletion vector lacks its offset or size").with("file", entry.file_path()));
+        };
+        if length > MAX_BLOB_BYTES as u64 || offset.checked_add(length).is_none() {
+            let message = format!("a deletion vector of {length} bytes at {offset} cannot be read");
+            return Err(Error::corrupt(message).with("file", entry.file_path()));
+        }
+        let key = (entry.file_path().to_owned(), offset, length, entry.record_count());
+        let found = self.vectors.get(&key).map(Arc::clone);
+        if found.is_none() {
+            self.wanted.push(Wanted::Vector(key));
+        }
+        Ok(found)
+    }
+
     /// What is wanted, in the order in which [`Self::take`] gets it.
     pub(super) fn wanted(&self) -> Vec<FileToRead> {
         let wanted = self.wanted.iter().map(|wanted| match wanted {
             Wanted::List(location) => FileToRead {
                 kind: ReadKind::ManifestList,
                 location: location.clone(),
+                range: None,
             },
             Wanted::Manifest(listed) => FileToRead {
                 kind: ReadKind::Manifest,
                 location: listed.location.clone(),
+                range: None,
+            },
+            Wanted::Vector((location, offset, length, _)) => FileToRead {
+                kind: ReadKind::DeletionVector,
+                location: location.clone(),
+                range: Some(*offset..offset.saturating_add(*length)),
             },
         });
         wanted.collect()
@@ -86,6 +119,10 @@ impl Files {
                 Wanted::List(location) => {
                     let list = read_manifest_list_in_full(&bytes, &location)?;
                     self.lists.insert(location, Arc::new(list));
+                }
+                Wanted::Vector(key) => {
+                    let rows = decode_blob(&bytes, Some(key.3)).context("file", || &key.0)?;
+                    self.vectors.insert(key, Arc::new(rows));
                 }
                 Wanted::Manifest(listed) => {
                     if listed.has_key_metadata {

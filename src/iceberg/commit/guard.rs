@@ -31,14 +31,15 @@ pub(super) fn check(change: &Change, now: &TableMetadata) -> Result<()> {
         _ => {}
     }
     check_version(change, now)?;
-    for file in &change.added {
-        let (then, today) = (pinned.spec_by_id(file.spec_id), now.spec_by_id(file.spec_id));
+    let added = change.added.iter().map(|file| (file.spec_id, &file.file_path));
+    let vectors = change.vectors.iter().map(|rows| (rows.spec_id, &rows.data_file));
+    for (spec_id, path) in added.chain(vectors) {
+        let (then, today) = (pinned.spec_by_id(spec_id), now.spec_by_id(spec_id));
         if today.is_none() || then != today {
             return refuse(format!(
-                "the table has no partition spec {} any more; run the statement again",
-                file.spec_id
+                "the table has no partition spec {spec_id} any more; run the statement again"
             ))
-            .context("file", || &file.file_path);
+            .context("file", || path);
         }
     }
     check_schema(change, now)

@@ -120,6 +120,12 @@ impl History {
             .filter(|entry| entry.content() != FileContent::Data)
     }
 
+    /// New delete files of commits that wrote rows, too: what they delete may live on elsewhere.
+    pub(super) fn new_deletes_beside_rows(&self) -> impl Iterator<Item = EntryRef<'_>> {
+        self.entries(&[Kind::Overwrite], EntryStatus::Added)
+            .filter(|entry| entry.content() != FileContent::Data)
+    }
+
     /// New delete files; a deletion vector counts also where a compaction of deletes made it.
     pub(super) fn new_deletes(&self) -> impl Iterator<Item = EntryRef<'_>> {
         let files = self.entries(&[Kind::Delete, Kind::Overwrite], EntryStatus::Added);

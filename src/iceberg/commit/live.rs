@@ -19,7 +19,7 @@ pub(super) struct Needs {
 
 impl Needs {
     pub(super) fn of(change: &Change) -> Self {
-        let adds_vectors = change.added.iter().any(|file| file.is_deletion_vector());
+        let adds_vectors = !change.vectors.is_empty() || change.added.iter().any(|file| file.is_deletion_vector());
         // A data file takes its vector along.
         let all = Self { data: true, deletes: true };
         match &change.operation {
@@ -92,16 +92,8 @@ pub(super) struct Removals {
     pub(super) data_files: HashSet<String>,
 }
 
-/// How an entry is named for removal.
-pub(super) fn name_of(entry: &EntryRef<'_>) -> RemovedFile {
-    RemovedFile {
-        path: entry.file_path().to_owned(),
-        content_offset: entry.content_offset().filter(|_| entry.is_deletion_vector()),
-    }
-}
-
 impl Removals {
-    fn add(&mut self, number: usize, entry: &EntryRef<'_>) {
+    pub(super) fn add(&mut self, number: usize, entry: &EntryRef<'_>) {
         self.by_manifest.entry(number).or_default().insert(entry.index());
         if entry.content() == FileContent::Data {
             self.data_files.insert(entry.file_path().to_owned());

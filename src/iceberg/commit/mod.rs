@@ -50,13 +50,16 @@ mod settings;
 #[cfg(feature = "testing")]
 mod sim;
 mod validate;
+mod vectors;
 mod verdict;
 
 pub use action::{
-    Action, Cause, Committed, Event, FileToRead, JournalEntry, Loaded, NewFile, NotCommitted, Outcome, ReadKind, SwapAnswer, WriteKind,
+    Action, Cause, Committed, Event, FileToRead, JournalEntry, Loaded, NewFile, NotCommitted, Outcome, ReadKind, SwapAnswer, VectorsMade,
+    WriteKind,
 };
 pub use change::{COMMIT_ID_PROPERTY, Change, Isolation, Operation, RemovedFile};
 pub use checks::Check;
 pub use engine::Committer;
 pub use random::Random;
 pub use reconcile::{Fate, Reconciler, committed_as, fate_of};
+pub use vectors::VectorRows;

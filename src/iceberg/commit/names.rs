@@ -12,11 +12,16 @@ const METADATA_PATH_PROPERTY: &str = "write.metadata.path";
 pub(super) struct Names {
     run: uuid::Uuid,
     manifests: u32,
+    vectors: u32,
 }
 
 impl Names {
     pub(super) fn new(run: uuid::Uuid) -> Self {
-        Self { run, manifests: 0 }
+        Self {
+            run,
+            manifests: 0,
+            vectors: 0,
+        }
     }
 
     /// Tells this run apart from all others.
@@ -29,6 +34,13 @@ impl Names {
         let number = self.manifests;
         self.manifests += 1;
         format!("{}/{}-m{number}.avro", folder(metadata), self.run)
+    }
+
+    /// The next Puffin file's, in a folder of data files.
+    pub(super) fn vectors(&mut self, folder: &str) -> String {
+        let number = self.vectors;
+        self.vectors += 1;
+        format!("{}/{}-{number:05}-deletes.puffin", folder.trim_end_matches('/'), self.run)
     }
 
     pub(super) fn list(&self, metadata: &TableMetadata, snapshot_id: i64, attempt: u32) -> String {

@@ -5,7 +5,7 @@
 //! metadata log, the sequence numbers or the branch's ancestry), so that the swap can never match any
 //! more. All else stays open.
 
-use super::action::{Action, Cause, Committed, Event, JournalEntry, Loaded, NotCommitted, Outcome, SwapAnswer};
+use super::action::{Action, Cause, Committed, Event, JournalEntry, Loaded, NotCommitted, Outcome, SwapAnswer, VectorsMade};
 use super::change::COMMIT_ID_PROPERTY;
 use super::random::Random;
 use super::settings::Backoff;
@@ -161,6 +161,7 @@ impl Inquiry {
     fn committed(&self, snapshot_id: i64, sequence_number: i64, metadata_location: String) -> Progress {
         Progress::Known(Verdict::Committed(Committed {
             was_there: snapshot_id != self.entry.snapshot_id,
+            vectors: VectorsMade::default(),
             snapshot_id,
             sequence_number,
             metadata_location,

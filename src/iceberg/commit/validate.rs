@@ -9,7 +9,7 @@ use super::action::NotCommitted;
 use super::change::{Change, Isolation, Operation};
 use super::checks::{Check, Checks};
 use super::history::{History, Kind};
-use super::live::{Gone, Live, Removals, name_of};
+use super::live::{Gone, Live, Removals};
 use super::matching::{Matching, Partitions, is_unpartitioned};
 use crate::error::Error;
 use crate::iceberg::manifest::{EntryRef, FileContent};
@@ -49,9 +49,10 @@ pub(super) fn check_itself(change: &Change) -> Verdict {
             return Err(Error::invalid("the commit adds a file twice").with("file", &file.file_path).into());
         }
     }
-    let vectors = || change.added.iter().filter(|file| file.is_deletion_vector());
+    let vectors = change.added.iter().filter(|file| file.is_deletion_vector());
+    let named = vectors.filter_map(|file| file.referenced_data_file.as_ref());
     let mut with_vector = HashSet::new();
-    for path in vectors().filter_map(|file| file.referenced_data_file.as_ref()) {
+    for path in named.chain(change.vectors.iter().map(|rows| &rows.data_file)) {
         if !with_vector.insert(path) {
             return Err(Error::invalid("the commit adds two deletion vectors for one data file")
                 .with("file", path)
@@ -65,6 +66,14 @@ pub(super) fn check_itself(change: &Change) -> Verdict {
             return Err(Error::invalid("the commit removes a data file and adds a deletion vector for it")
                 .with("file", path)
                 .into());
+        }
+    }
+    if !change.vectors.is_empty() {
+        if !matches!(change.operation, Operation::DeleteRows | Operation::UpdateRows) {
+            return refuse("only a delete or update of rows makes deletion vectors");
+        }
+        if change.pinned.format_version < 3 {
+            return refuse("deletion vectors need format version 3");
         }
     }
     let adds = |content: FileContent| change.added.iter().any(|file| file.content == content);
@@ -111,7 +120,7 @@ impl Validation<'_> {
         }
         let is_gone = |entry: &EntryRef<'_>| entry.referenced_data_file().is_some_and(|path| gone.data_files.contains(path));
         let vectors: Vec<_> = self.history.removed_deletes(&[Kind::Delete]).filter(is_gone).collect();
-        gone.vectors.extend(vectors.iter().map(name_of));
+        gone.vectors.extend(vectors.iter().map(RemovedFile::of));
         gone
     }
 
@@ -132,6 +141,7 @@ impl Validation<'_> {
             Operation::DeleteRows => {
                 self.referenced_not_removed(&[Kind::Overwrite, Kind::Replace])?;
                 self.no_new_vectors()?;
+                self.no_uncounted_deletes(removals)?;
             }
             Operation::UpdateRows => {
                 self.referenced_not_removed(&[Kind::Overwrite, Kind::Replace, Kind::Delete])?;
@@ -226,6 +236,32 @@ impl Validation<'_> {
         }
     }
 
+    /// Data files whose vectors are made with those of other commits.
+    fn merged(&self) -> HashSet<&str> {
+        self.change.vectors.iter().map(|rows| rows.data_file.as_str()).collect()
+    }
+
+    /// Where deleted rows are counted: no other commit deleted rows of the same data files, unless its vector is
+    /// merged, which tells what it deleted.
+    fn no_uncounted_deletes(&self, removals: &Removals) -> Verdict {
+        if !self.change.is_counted {
+            return Ok(());
+        }
+        let (referenced, merged) = (self.referenced(), self.merged());
+        let entries = self.live.data_files().map(|(_, entry)| entry);
+        let touched = entries.filter(|entry| referenced.contains(entry.file_path()) || removals.data_files.contains(entry.file_path()));
+        let touched: Vec<EntryRef<'_>> = touched.collect();
+        let is_merged =
+            |delete: &EntryRef<'_>| delete.is_deletion_vector() && delete.referenced_data_file().is_some_and(|path| merged.contains(path));
+        let applies = |delete: &EntryRef<'_>| touched.iter().any(|data_file| self.applies(delete, data_file));
+        let found = self.history.new_deletes().filter(|entry| !is_merged(entry) && applies(entry));
+        self.first(
+            Check::Counted,
+            found,
+            "another commit deleted rows of a data file that the statement deletes rows of",
+        )
+    }
+
     fn referenced(&self) -> HashSet<&str> {
         self.change.referenced.iter().map(String::as_str).collect()
     }
@@ -256,19 +292,25 @@ impl Validation<'_> {
         }
     }
 
-    /// No vector was added for a file that gets one: it has one only, and merging them is not for here.
-    /// Nor were position deletes, which a vector would hide.
+    /// No vector was added for a file that gets one that is not merged: it has one only. Nor were position
+    /// deletes, which a vector would hide.
     fn no_new_vectors(&self) -> Verdict {
         let vectors = self.change.added.iter().filter(|file| file.is_deletion_vector());
-        let files: HashSet<&str> = vectors.filter_map(|file| file.referenced_data_file.as_deref()).collect();
-        let referenced = self.referenced();
+        let added = vectors.filter_map(|file| Some((file.referenced_data_file.as_deref()?, file.spec_id, &file.partition)));
+        let made = self.change.vectors.iter();
+        let made = made.map(|rows| (rows.data_file.as_str(), rows.spec_id, &rows.partition));
+        let own: Vec<_> = added.chain(made).collect();
+        let (referenced, merged) = (self.referenced(), self.merged());
         let clashes = |entry: &EntryRef<'_>| match entry.referenced_data_file() {
-            Some(path) if entry.is_deletion_vector() => referenced.contains(path) || files.contains(path),
+            Some(path) if entry.is_deletion_vector() => {
+                let is_own = || own.iter().any(|(own, ..)| *own == path);
+                !merged.contains(path) && (referenced.contains(path) || is_own())
+            }
             _ => {
                 entry.content() == FileContent::PositionDeletes
-                    && self.change.added.iter().any(|own| {
-                        let same = own.spec_id == entry.spec_id() && own.partition == *entry.partition();
-                        own.is_deletion_vector() && own.referenced_data_file.as_deref().is_some_and(|path| may_name(entry, path, same))
+                    && own.iter().any(|(path, spec_id, partition)| {
+                        let same = *spec_id == entry.spec_id() && *partition == entry.partition();
+                        may_name(entry, path, same)
                     })
             }
         };

@@ -16,7 +16,9 @@ use crate::table::FileScanTask;
 use super::ScanContext;
 
 /// The rows of a data file that its vector or position deletes remove; `None` when there are none.
-pub(super) async fn deleted_rows(io: &TableIo, context: &Arc<ScanContext>, task: &FileScanTask) -> Result<Option<Arc<RowSet>>> {
+///
+/// Errors: those of reading delete files; `Corrupt` for a vector of rows that the file does not have.
+pub async fn deleted_rows(io: &TableIo, context: &Arc<ScanContext>, task: &FileScanTask) -> Result<Option<Arc<RowSet>>> {
     if let Some(vector) = &task.deletes.vector {
         let rows = vector::load(io, context, vector).await?;
         if let Some(last) = rows.max().filter(|last| *last >= task.record_count) {

@@ -12,7 +12,7 @@ use super::{Converter, MAX_DEPTH, chain};
 use crate::table::{Column, Predicate, Test};
 
 /// The predicate of the rows that `filter` does not let through, on a table of these columns.
-pub(in crate::scan) fn misses(filter: &Expr, columns: &[Arc<Column>]) -> Predicate {
+pub fn misses(filter: &Expr, columns: &[Arc<Column>]) -> Predicate {
     let converter = Converter { columns };
     match converter.nulls(filter, MAX_DEPTH) {
         Some(nulls) => Predicate::or([converter.convert(filter, false, MAX_DEPTH), nulls]),

@@ -25,6 +25,7 @@ use crate::iceberg::spec::TableMetadata;
 use crate::iceberg::{IcebergTable, written_columns};
 use crate::io::TableIo;
 use crate::runtime::DecodePool;
+use crate::scan::ScanContext;
 use crate::table::{Table, TableIdent};
 use crate::write::commit::Commits;
 use crate::write::{DataWriter, WriterLimits};
@@ -44,6 +45,16 @@ pub struct Done {
     pub data_files: usize,
     /// Bytes of these.
     pub bytes: u64,
+    /// Delete files or deletion vectors that were added.
+    pub delete_files: usize,
+    /// Bytes of these.
+    pub delete_bytes: u64,
+    /// Data files that were written anew.
+    pub rewritten_files: usize,
+    /// Data files that went as a whole.
+    pub removed_files: usize,
+    /// How often the statement began anew because of other commits.
+    pub reruns: u32,
 }
 
 /// What tables are written with.
@@ -52,6 +63,8 @@ pub struct Writing {
     pub commits: Arc<Commits>,
     /// Encodes data files.
     pub pool: Arc<DecodePool>,
+    /// Reads what was deleted before.
+    pub scan: Arc<ScanContext>,
 }
 
 impl Writing {
@@ -59,6 +72,15 @@ impl Writing {
     fn writer(&self, io: &TableIo, metadata: &TableMetadata) -> Result<DataWriter> {
         let id = uuid::Uuid::new_v4().to_string();
         DataWriter::new(io.clone(), Arc::clone(&self.pool), metadata, &id, 0, WriterLimits::default())
+    }
+
+    /// A writer of rows that were in the table before; with `lineage` their row ids come with them.
+    pub(super) fn rewriter(&self, io: &TableIo, metadata: &TableMetadata, lineage: bool) -> Result<DataWriter> {
+        if !lineage {
+            return self.writer(io, metadata);
+        }
+        let id = uuid::Uuid::new_v4().to_string();
+        DataWriter::with_lineage(io.clone(), Arc::clone(&self.pool), metadata, &id, 0, WriterLimits::default())
     }
 }
 
@@ -99,6 +121,7 @@ impl Changes {
                 let prepared = self.planner.prepare_query(sql, insert.query, Some(target), defaults, None).await?;
                 return Ok(Some(prepared));
             }
+            Change::Delete(delete) => return self.plan_delete(sql, delete, defaults).await.map(Some),
             Change::CreateTable(create) => {
                 let ident = names::new_table(catalogs, defaults, &create.name).await?;
                 catalogs.writable(&ident.catalog)?;
@@ -120,12 +143,14 @@ impl Changes {
 
     /// Carries the statement out.
     pub(in super::super) async fn run(&self, sql: &str, change: &Change, defaults: &Defaults, with: With<'_>) -> Result<Done> {
-        if change.query().is_none() && with.parameters.is_some_and(|values| values.num_columns() > 0) {
+        let takes_values = change.query().is_some() || matches!(change, Change::Delete(_));
+        if !takes_values && with.parameters.is_some_and(|values| values.num_columns() > 0) {
             return Err(Error::invalid("the statement takes no parameters"));
         }
         let catalogs = &self.planner.catalogs;
         match change {
             Change::Insert(insert) => self.insert(sql, insert, defaults, with).await,
+            Change::Delete(delete) => self.delete(sql, delete, defaults, with).await,
             Change::CreateTable(create) => self.create_table(sql, create, defaults, with).await,
             Change::DropTable { name, if_exists, purge } => {
                 if *purge {
@@ -223,10 +248,12 @@ impl Changes {
         names::check_branch(metadata, &branch).context("table", || ident.clone())?;
         let target = Target::new(written(metadata)?, &[], true)?;
         let permit = Arc::clone(&self.admission).acquire_owned().await;
-        let _permit = permit.map_err(|e| Error::internal("admission has ended").with_source(e))?;
+        let permit = permit.map_err(|e| Error::internal("admission has ended").with_source(e))?;
         let writer = self.writing()?.writer(table.io(), metadata)?;
         let rows = rows.map(|batch| target.rows(&batch?)).boxed();
         let files = fill(writer, rows).await;
+        // Who holds the table may be waiting for admission.
+        drop(permit);
         self.commit(&table, branch, files, commit_id).await
     }
 
@@ -343,7 +370,7 @@ pub(in super::super) fn count_schema() -> SchemaRef {
     Arc::new(Schema::new(vec![Field::new("count", DataType::Int64, false)]))
 }
 
-async fn give_up(writer: DataWriter) {
+pub(super) async fn give_up(writer: DataWriter) {
     if let Err(error) = writer.abort().await {
         tracing::warn!(%error, "data files of a statement that failed could not be deleted");
     }

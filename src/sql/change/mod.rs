@@ -1,15 +1,19 @@
-//! Statements that change something: CREATE, DROP, INSERT (interface.md 4).
+//! Statements that change something: CREATE, DROP, INSERT, DELETE, TRUNCATE (interface.md 4).
 //!
 //! Invariants: a statement is carried out once for each time it is run, and planning it does nothing; what it
 //! says it did, it did (rows counted as they were written, a commit known to be made).
 
 mod create;
+mod delete;
+mod delete_scope;
 mod exactly;
 mod execute;
 mod insert;
 mod literals;
 mod names;
 mod parse;
+mod parse_delete;
+mod rewrite;
 mod types;
 mod uuid_text;
 

@@ -1,4 +1,4 @@
-//! Reading statements that change something: CREATE, DROP and INSERT (interface.md 4).
+//! Reading statements that change something: CREATE, DROP, INSERT, DELETE and TRUNCATE (interface.md 4).
 //!
 //! Invariants: every clause that is read is carried out or refused by name, none is skipped; clauses of
 //! CREATE TABLE come in any order, each once; a query inside is left where it is in the tokens, so that it
@@ -14,6 +14,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use super::super::dialect::SandurDialect;
 use super::super::errors::from_parser;
 use super::super::gate::name_parts;
+use super::parse_delete::Delete;
 use crate::error::{Error, Result};
 
 /// Deepest nesting of types and expressions in a head.
@@ -39,6 +40,7 @@ pub(in super::super) enum Change {
         cascade: bool,
     },
     Insert(Insert),
+    Delete(Delete),
 }
 
 /// `CREATE TABLE`.
@@ -100,7 +102,7 @@ impl Change {
 }
 
 /// First words of statements that are read here.
-pub(in super::super) const CHANGES: &[Keyword] = &[Keyword::CREATE, Keyword::DROP, Keyword::INSERT];
+pub(in super::super) const CHANGES: &[Keyword] = &[Keyword::CREATE, Keyword::DROP, Keyword::INSERT, Keyword::DELETE, Keyword::TRUNCATE];
 
 /// Reads a statement whose first word is one of [`CHANGES`].
 ///
@@ -115,6 +117,10 @@ pub(in super::super) fn parse(tokens: &[TokenWithSpan]) -> Result<Change> {
         Change::Insert(reader.insert()?)
     } else if reader.word(Keyword::DROP) {
         reader.drop()?
+    } else if reader.word(Keyword::DELETE) {
+        return Ok(Change::Delete(reader.delete(tokens)?));
+    } else if reader.word(Keyword::TRUNCATE) {
+        Change::Delete(reader.truncate(tokens)?)
     } else {
         reader.expect(Keyword::CREATE)?;
         reader.create()?
@@ -125,21 +131,21 @@ pub(in super::super) fn parse(tokens: &[TokenWithSpan]) -> Result<Change> {
     Ok(change)
 }
 
-struct Reader<'a> {
-    parser: Parser<'a>,
+pub(super) struct Reader<'a> {
+    pub(super) parser: Parser<'a>,
 }
 
 /// As the parser has it, where it is the text that is wrong.
-fn read<T>(result: std::result::Result<T, ParserError>) -> Result<T> {
+pub(super) fn read<T>(result: std::result::Result<T, ParserError>) -> Result<T> {
     result.map_err(from_parser)
 }
 
-fn unsupported<T>(what: &str) -> Result<T> {
+pub(super) fn unsupported<T>(what: &str) -> Result<T> {
     Err(Error::unsupported(format!("{what} is not supported")))
 }
 
 impl Reader<'_> {
-    fn word(&mut self, keyword: Keyword) -> bool {
+    pub(super) fn word(&mut self, keyword: Keyword) -> bool {
         self.parser.parse_keyword(keyword)
     }
 
@@ -147,7 +153,7 @@ impl Reader<'_> {
         self.parser.parse_keywords(keywords)
     }
 
-    fn expect(&mut self, keyword: Keyword) -> Result<()> {
+    pub(super) fn expect(&mut self, keyword: Keyword) -> Result<()> {
         read(self.parser.expect_keyword_is(keyword))
     }
 
@@ -161,7 +167,7 @@ impl Reader<'_> {
         is
     }
 
-    fn name(&mut self) -> Result<Vec<String>> {
+    pub(super) fn name(&mut self) -> Result<Vec<String>> {
         name_parts(&read(self.parser.parse_object_name(false))?)
     }
 
@@ -188,7 +194,7 @@ impl Reader<'_> {
     }
 
     /// Index of the token that comes next.
-    fn position(&self) -> usize {
+    pub(super) fn position(&self) -> usize {
         self.parser.index()
     }
 

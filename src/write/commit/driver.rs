@@ -57,13 +57,23 @@ impl Driver<'_> {
             }
             Action::Read(files) => {
                 let mut read = Vec::with_capacity(files.len());
-                for FileToRead { kind, location } in files {
+                for FileToRead { kind, location, range } in files {
                     let kind = match kind {
                         ReadKind::ManifestList => FileKind::ManifestList,
                         ReadKind::Manifest => FileKind::Manifest,
+                        ReadKind::DeletionVector => FileKind::Delete,
                     };
                     let location = self.io.resolve(&location)?;
-                    read.push(self.io.read(&location, kind, READ_LIMIT).await?);
+                    read.push(match range {
+                        None => self.io.read(&location, kind, READ_LIMIT).await?,
+                        Some(range) => {
+                            let parts = self.io.read_ranges(&location, kind, &[range]).await?;
+                            parts
+                                .into_iter()
+                                .next()
+                                .ok_or_else(|| Error::internal("a range read gave nothing"))?
+                        }
+                    });
                 }
                 Event::Read(read)
             }
@@ -132,6 +142,7 @@ impl Driver<'_> {
 
     async fn write(&self, file: NewFile) -> Result<()> {
         let kind = match file.kind {
+            WriteKind::Vectors => FileKind::Delete,
             WriteKind::Manifest => FileKind::Manifest,
             WriteKind::ManifestList => FileKind::ManifestList,
             WriteKind::Metadata => FileKind::Metadata,
@@ -150,6 +161,7 @@ fn kind_of(location: &str) -> FileKind {
         list if list.contains("/snap-") => FileKind::ManifestList,
         manifest if manifest.ends_with(".avro") => FileKind::Manifest,
         metadata if metadata.contains(".metadata.json") => FileKind::Metadata,
+        vectors if vectors.ends_with(".puffin") => FileKind::Delete,
         _ => FileKind::Data,
     }
 }

@@ -17,7 +17,7 @@ use tokio::sync::OnceCell;
 use crate::catalog::Catalogs;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::iceberg::IcebergTable;
-use crate::iceberg::commit::{Change, Committed, Committer, Outcome, Reconciler};
+use crate::iceberg::commit::{Change, Committed, Committer, Outcome, Reconciler, VectorsMade};
 use crate::io::{Storage, TableIo, normalise};
 use crate::table::{Table, TableIdent};
 use crate::telemetry::QueryId;
@@ -36,6 +36,13 @@ pub enum CommitStatus {
 }
 
 type TableLock = Arc<tokio::sync::Mutex<()>>;
+
+/// A table that no other commit of this process is made to.
+#[derive(Debug)]
+pub struct TableGuard {
+    ident: TableIdent,
+    _lock: tokio::sync::OwnedMutexGuard<()>,
+}
 
 /// Commits to the tables of all catalogs; one per process.
 #[derive(Debug)]
@@ -79,11 +86,29 @@ impl Commits {
     /// Errors: `CommitConflict` and others: the change was not made; its files are deleted where that is proved;
     /// `CommitStateUnknown`: it may have been made, [`Self::status`] tells more.
     pub async fn commit(&self, table: &IcebergTable, change: Change) -> Result<Committed> {
+        self.commit_holding(table, change, None).await
+    }
+
+    /// Keeps all other commits of this process to a table waiting.
+    pub async fn hold(&self, ident: &TableIdent) -> TableGuard {
+        TableGuard {
+            ident: ident.clone(),
+            _lock: self.lock_of(ident).lock_owned().await,
+        }
+    }
+
+    /// As [`Self::commit`], by who holds the table already.
+    ///
+    /// Errors: as [`Self::commit`].
+    pub async fn commit_holding(&self, table: &IcebergTable, change: Change, guard: Option<&TableGuard>) -> Result<Committed> {
         let ident = table.ident();
         let journal = self.journal_of(&ident.catalog).await?;
         let journal = ready(&journal)?;
-        let lock = self.lock_of(ident);
-        let _one_at_a_time = lock.lock().await;
+        let _one_at_a_time = match guard {
+            Some(guard) if guard.ident == *ident => None,
+            Some(_) => return Err(Error::internal("another table is held than is committed to")),
+            None => Some(self.hold(ident).await),
+        };
         self.settle_left_open(journal, ident, Some(table.metadata().table_uuid)).await?;
         if let Some(known) = known_from_before(journal, table, &change.commit_id) {
             return Ok(known);
@@ -229,6 +254,7 @@ fn known_from_before(journal: &Journal, table: &IcebergTable, commit_id: &str) -
         metadata_location: table.metadata_location().to_owned(),
         attempts: 0,
         was_there: true,
+        vectors: VectorsMade::default(),
     })
 }
 

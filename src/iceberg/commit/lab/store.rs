@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::model::Row;
 use crate::iceberg::avro::Codec;
-use crate::iceberg::commit::{Action, Change, Check, Committer, Event, Loaded, Outcome, Random, SwapAnswer, WriteKind};
+use crate::iceberg::commit::{Action, Change, Check, Committer, Event, FileToRead, Loaded, Outcome, Random, SwapAnswer, WriteKind};
 use crate::iceberg::manifest::Manifest;
 use crate::iceberg::spec::{
     MetadataBuilder, NestedField, NewTable, PrimitiveType, StructType, TableMetadata, Transform, Type, UnboundPartitionField,
@@ -109,7 +109,10 @@ impl Lab {
         loop {
             event = match committer.step(event, 1_700_000_000_000) {
                 Action::Load => Event::Loaded(self.now.clone()),
-                Action::Read(files) => Event::Read(files.iter().map(|file| self.files[&file.location].clone()).collect()),
+                Action::Read(files) => {
+                    let read = files.iter().map(|file| part_of(&self.files[&file.location], file));
+                    Event::Read(read.collect())
+                }
                 Action::Write(files) => {
                     for file in files {
                         if file.kind == WriteKind::Metadata {
@@ -139,5 +142,13 @@ impl Lab {
                 other @ Action::Settle { .. } => panic!("{other:?}"),
             };
         }
+    }
+}
+
+/// What of a file is read.
+pub(in crate::iceberg::commit) fn part_of(bytes: &Bytes, file: &FileToRead) -> Bytes {
+    match &file.range {
+        Some(range) => bytes.slice(range.start as usize..range.end as usize),
+        None => bytes.clone(),
     }
 }

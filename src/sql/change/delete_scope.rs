@@ -1,0 +1,96 @@
+//! What a query asks of the table that rows are deleted of, read off its optimised plan.
+//!
+//! Invariants: the predicate is satisfied by every row that the query gives (IC-5: it may be wider, never
+//! narrower); what reads the table in more than one place, or is not understood, asks for every row.
+
+use std::sync::Arc;
+
+use datafusion::catalog::default_table_source::source_as_provider;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::utils::split_conjunction;
+use datafusion::logical_expr::{Expr, LogicalPlan, TableScan};
+
+use super::super::errors::from_datafusion;
+use crate::error::Result;
+use crate::scan::{LakeTableProvider, misses, predicate};
+use crate::table::{Column, HiddenColumn, Predicate, ScanRequest, Snapshot, TableIdent};
+
+/// The part of a query that concerns one table.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Scope {
+    /// What every row satisfies that the query gives.
+    pub(super) predicate: Predicate,
+    /// For each condition, what every row satisfies that it does not let through; `None` where the query does more
+    /// than ask for the rows that satisfy conditions.
+    pub(super) misses: Option<Vec<Predicate>>,
+}
+
+impl Scope {
+    /// Of the rows of `table` in a plan.
+    pub(super) fn of(plan: &LogicalPlan, table: &TableIdent) -> Result<Self> {
+        let mut scans = Vec::new();
+        let walk = plan.apply_with_subqueries(|node| {
+            if let LogicalPlan::TableScan(scan) = node
+                && let Some(columns) = columns_of(scan, table)
+            {
+                scans.push((scan.filters.clone(), columns));
+            }
+            Ok(TreeNodeRecursion::Continue)
+        });
+        walk.map_err(from_datafusion)?;
+        let [(filters, columns)] = scans.as_slice() else {
+            // No row of it is asked for, or it is read twice.
+            return Ok(Self::default());
+        };
+        let conditions = conditions(plan, table);
+        Ok(Self {
+            predicate: predicate(filters, columns),
+            misses: conditions.map(|conditions| conditions.iter().map(|condition| misses(condition, columns)).collect()),
+        })
+    }
+
+    /// A scan of the files that may have such rows.
+    pub(super) fn request(&self, pruning: crate::table::Pruning) -> ScanRequest {
+        ScanRequest {
+            predicate: self.predicate.clone(),
+            misses: self.misses.clone().unwrap_or_default(),
+            pruning,
+            partition: false,
+        }
+    }
+}
+
+/// The columns of a scan of the table, under the names that its filters have for them.
+fn columns_of(scan: &TableScan, table: &TableIdent) -> Option<Vec<Arc<Column>>> {
+    let provider = source_as_provider(&scan.source).ok()?;
+    let provider = provider.downcast_ref::<LakeTableProvider>()?;
+    let snapshot: &Arc<dyn Snapshot> = provider.snapshot();
+    // Which of several versions of the table a scan reads does not matter here.
+    (snapshot.table() == table).then(|| snapshot.columns().to_vec())
+}
+
+/// The conditions of a plan that does nothing but ask for rows of one table.
+fn conditions(plan: &LogicalPlan, table: &TableIdent) -> Option<Vec<Expr>> {
+    match plan {
+        LogicalPlan::Projection(projection) => conditions(&projection.input, table),
+        LogicalPlan::SubqueryAlias(alias) => conditions(&alias.input, table),
+        LogicalPlan::Filter(filter) => {
+            let mut all = conditions(&filter.input, table)?;
+            all.extend(split_conjunction(&filter.predicate).into_iter().cloned());
+            Some(all)
+        }
+        LogicalPlan::TableScan(scan) if scan.fetch.is_none() => {
+            let hidden = columns_of(scan, table)?;
+            // Conditions on where a row lies are nothing that metadata tells.
+            let is_hidden = |expr: &Expr| {
+                expr.column_refs().iter().any(|of| {
+                    hidden
+                        .iter()
+                        .any(|c| HiddenColumn::from_id(c.id).is_some() && c.field.name() == &of.name)
+                })
+            };
+            (!scan.filters.iter().any(is_hidden)).then(|| scan.filters.clone())
+        }
+        _ => None,
+    }
+}
