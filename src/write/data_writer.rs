@@ -108,7 +108,7 @@ impl DataWriter {
             start += part.num_rows();
             let (setup, first_row) = (Arc::clone(&self.setup), self.rows);
             self.rows += part.num_rows() as u64;
-            let shares = self.setup.pool.spawn(move |_| setup.divide(&part, first_row)).await?;
+            let shares = self.setup.file.pool.spawn(move |_| setup.divide(&part, first_row)).await?;
             for share in shares {
                 self.add(share).await?;
             }
@@ -165,7 +165,7 @@ impl DataWriter {
 
     /// Makes room for one more open file.
     async fn limit_files(&mut self) -> Result<()> {
-        if self.setup.created.count() >= self.setup.limits.files {
+        if self.setup.file.created.count() >= self.setup.limits.files {
             return Err(Error::resource_exhausted(format!(
                 "a write makes more than {} files: sort its rows by partition, or write fewer partitions at a time",
                 self.setup.limits.files
@@ -189,7 +189,7 @@ impl DataWriter {
         };
         let values = Arc::clone(values);
         if let Some(partition) = self.partitions.get_mut(&values) {
-            self.done.extend(partition.close().await?);
+            self.done.extend(partition.close(&self.setup).await?);
             if partition.is_idle() {
                 self.partitions.remove(&values);
             }
@@ -238,7 +238,7 @@ impl DataWriter {
         }
         match self.end().await {
             Ok(()) => {
-                self.setup.created.release();
+                self.setup.file.created.release();
                 let mut done = std::mem::take(&mut self.done);
                 done.sort_by(|a, b| a.file_path.cmp(&b.file_path));
                 Ok(done)
@@ -254,7 +254,7 @@ impl DataWriter {
 
     async fn end(&mut self) -> Result<()> {
         self.settle().await?;
-        let files = self.partitions.len() + self.setup.created.count();
+        let files = self.partitions.len() + self.setup.file.created.count();
         if files > self.setup.limits.files {
             return Err(Error::resource_exhausted(format!(
                 "a write makes more than {} files: sort its rows by partition, or write fewer partitions at a time",
@@ -264,7 +264,7 @@ impl DataWriter {
         let setup = &self.setup;
         let ends = self.partitions.drain().map(|(_, mut partition)| async move {
             partition.encode(setup).await?;
-            partition.close().await
+            partition.close(setup).await
         });
         // All are waited for: a file must not come to be after its deletion.
         let ends: Vec<Result<Option<DataFile>>> = stream::iter(ends).buffer_unordered(ENDING).collect().await;
@@ -280,6 +280,6 @@ impl DataWriter {
     pub async fn abort(mut self) -> Result<()> {
         // Open files leave nothing behind when they are dropped.
         self.partitions.clear();
-        self.setup.created.delete().await
+        self.setup.file.created.delete().await
     }
 }

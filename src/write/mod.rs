@@ -1,4 +1,5 @@
-//! Data files: record batches in, files that a commit can add out; and the commits themselves ([`commit`]).
+//! Data files and position delete files: rows in, files that a commit can add out; and the commits themselves
+//! ([`commit`]).
 //!
 //! Invariants: a file is whole, durable and described (partition, counts, bounds) before it is handed out; a
 //! row is in exactly one file, in the partition that its values say; memory is bounded by [`WriterLimits`]
@@ -8,6 +9,8 @@ mod bounds;
 pub mod commit;
 mod created;
 mod data_writer;
+#[cfg(test)]
+mod delete_tests;
 mod file_schema;
 mod locations;
 mod metrics;
@@ -15,6 +18,7 @@ mod metrics_mode;
 mod parquet_file;
 mod partition;
 mod partition_key;
+mod position_deletes;
 mod properties;
 mod setup;
 mod sort;
@@ -25,4 +29,5 @@ mod tests;
 mod values;
 
 pub use data_writer::DataWriter;
+pub use position_deletes::{DeletedRows, write_position_deletes};
 pub use setup::WriterLimits;
