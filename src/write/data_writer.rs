@@ -10,6 +10,7 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatch;
 use futures::stream::{self, StreamExt};
 
+use super::lineage::schema_with_lineage;
 use super::partition::Partition;
 use super::setup::{Rows, Setup, WriterLimits};
 use super::stored::bytes_of;
@@ -58,8 +59,30 @@ impl DataWriter {
         task: u32,
         limits: WriterLimits,
     ) -> Result<Self> {
-        let setup = Setup::new(io, pool, metadata, write_id, task, limits).map_err(|e| e.with("table", &metadata.location))?;
-        Ok(Self {
+        let schema = metadata.current_schema().cloned();
+        let setup = schema.and_then(|schema| Setup::new(io, pool, metadata, schema, write_id, task, limits));
+        setup.map(Self::with).map_err(|e| e.with("table", &metadata.location))
+    }
+
+    /// As [`Self::new`], for rows that are written anew and keep what they are: behind the table's columns come
+    /// `_row_id` and `_last_updated_sequence_number`, of type Int64, which the files keep (spec "Row Lineage").
+    /// Null stands for what a row gets from the commit: a new id, the commit's sequence number.
+    ///
+    /// Errors: also `Unsupported` for a table below format version 3.
+    pub fn with_lineage(
+        io: TableIo,
+        pool: Arc<DecodePool>,
+        metadata: &TableMetadata,
+        write_id: &str,
+        task: u32,
+        limits: WriterLimits,
+    ) -> Result<Self> {
+        let setup = schema_with_lineage(metadata).and_then(|schema| Setup::new(io, pool, metadata, schema, write_id, task, limits));
+        setup.map(Self::with).map_err(|e| e.with("table", &metadata.location))
+    }
+
+    fn with(setup: Setup) -> Self {
+        Self {
             setup: Arc::new(setup),
             partitions: HashMap::new(),
             busy: None,
@@ -68,7 +91,7 @@ impl DataWriter {
             waiting: 0,
             clock: 0,
             failed: false,
-        })
+        }
     }
 
     /// Rows taken so far.

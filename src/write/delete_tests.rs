@@ -15,7 +15,6 @@ use crate::error::{ErrorKind, Result};
 use crate::iceberg::manifest::{DataFile, FileContent, FileFormat};
 use crate::iceberg::spec::Literal;
 use crate::io::{Storage, WriteStep};
-use crate::runtime::DecodePool;
 
 const PATH_ID: i32 = 2_147_483_546;
 const POS_ID: i32 = 2_147_483_545;
@@ -38,8 +37,7 @@ fn of_day(day: i32, data_file: &str, rows: impl IntoIterator<Item = u64>) -> Del
 }
 
 async fn try_write(table: &Table, rows: Vec<DeletedRows>) -> Result<Vec<DataFile>> {
-    let pool = Arc::new(DecodePool::new(2).unwrap());
-    write_position_deletes(&table.io(), &pool, &table.metadata(), "id", rows).await
+    write_position_deletes(&table.io(), &table.pool(), &table.metadata(), "id", rows).await
 }
 
 async fn write(table: &Table, rows: Vec<DeletedRows>) -> Vec<DataFile> {

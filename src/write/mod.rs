@@ -12,6 +12,9 @@ mod data_writer;
 #[cfg(test)]
 mod delete_tests;
 mod file_schema;
+mod lineage;
+#[cfg(test)]
+mod lineage_tests;
 mod locations;
 mod metrics;
 mod metrics_mode;

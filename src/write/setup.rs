@@ -90,17 +90,18 @@ pub(super) struct Rows {
 }
 
 impl Setup {
-    /// For rows of the table's current schema under its default spec and sort order.
+    /// For rows of `schema`, whose first columns are those of the table's current one, under its default spec and
+    /// sort order.
     pub(super) fn new(
         io: TableIo,
         pool: Arc<DecodePool>,
         metadata: &TableMetadata,
+        schema: Arc<Schema>,
         write_id: &str,
         task: u32,
         limits: WriterLimits,
     ) -> Result<Self> {
         check_supported(&metadata.properties, Of::Data)?;
-        let schema = Arc::clone(metadata.current_schema()?);
         let spec = metadata.spec_by_id(metadata.default_spec_id);
         let spec = spec.ok_or_else(|| Error::corrupt(format!("table has no partition spec {}, its default", metadata.default_spec_id)))?;
         let order = metadata
@@ -131,7 +132,7 @@ impl Setup {
                 pool,
                 content: FileContent::Data,
                 properties: Arc::new(writer_properties(metadata, Of::Data, &schema, &descriptor)?),
-                modes: MetricsModes::new(&schema, &metadata.properties, order)?,
+                modes: MetricsModes::new(metadata.current_schema()?, &metadata.properties, order)?,
                 order_id: sorter.as_ref().map_or(unsorted.order_id, |sorter| sorter.order_id),
                 schema: files,
             }),

@@ -63,7 +63,7 @@ impl Table {
         self
     }
 
-    fn sorted(mut self, transform: &str, id: i32) -> Self {
+    pub(super) fn sorted(mut self, transform: &str, id: i32) -> Self {
         let field = json!({"transform": transform, "source-id": id, "direction": "asc", "null-order": "nulls-first"});
         self.json["sort-orders"] = json!([{"order-id": 4, "fields": [field]}]);
         self.json["default-sort-order-id"] = json!(4);
@@ -71,8 +71,11 @@ impl Table {
     }
 
     fn try_writer(&self) -> Result<DataWriter> {
-        let pool = Arc::new(DecodePool::new(2).unwrap());
-        DataWriter::new(self.io(), pool, &self.metadata(), "id", 0, self.limits)
+        DataWriter::new(self.io(), self.pool(), &self.metadata(), "id", 0, self.limits)
+    }
+
+    pub(super) fn pool(&self) -> Arc<DecodePool> {
+        Arc::new(DecodePool::new(2).unwrap())
     }
 
     pub(super) fn metadata(&self) -> TableMetadata {
@@ -120,7 +123,7 @@ impl Table {
     }
 }
 
-fn batch(i: Vec<i32>, s: Vec<Option<&str>>, t: Vec<Option<i64>>) -> RecordBatch {
+pub(super) fn batch(i: Vec<i32>, s: Vec<Option<&str>>, t: Vec<Option<i64>>) -> RecordBatch {
     let columns: Vec<ArrayRef> = vec![
         Arc::new(Int32Array::from(i)),
         Arc::new(StringArray::from(s)),
@@ -134,7 +137,7 @@ fn batch(i: Vec<i32>, s: Vec<Option<&str>>, t: Vec<Option<i64>>) -> RecordBatch 
 }
 
 /// Rows numbered from `first` on, with texts that repeat after `distinct`.
-fn numbered(first: i32, rows: i32, distinct: i32) -> RecordBatch {
+pub(super) fn numbered(first: i32, rows: i32, distinct: i32) -> RecordBatch {
     let texts: Vec<String> = (first..first + rows).map(|i| format!("text {:05}", i % distinct)).collect();
     let times = (first..first + rows).map(|i| Some(i64::from(i) * 1_000_000)).collect();
     batch(
