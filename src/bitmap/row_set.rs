@@ -98,6 +98,13 @@ impl RowSet {
         self.0.iter()
     }
 
+    /// The positions from `first` on, ascending.
+    pub fn iter_from(&self, first: u64) -> impl Iterator<Item = u64> + '_ {
+        let mut positions = self.0.iter();
+        positions.advance_to(first);
+        positions
+    }
+
     /// The mask of the rows that stay: bit i is true when row `rows.start + i` is **not** in the set.
     ///
     /// The buffer has `rows.end - rows.start` bits (none when the range is reversed) and offset 0.

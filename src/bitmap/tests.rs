@@ -62,6 +62,11 @@ proptest! {
 
         let rows = span(&model, pick, before, len);
         prop_assert_eq!(set.count_in(rows.clone()), model.range(rows.clone()).count() as u64);
+        let from = |start| optimized(&set).iter_from(start).collect::<Vec<_>>();
+        for start in [rows.start, rows.end, 0, HIGH] {
+            prop_assert!(set.iter_from(start).eq(model.range(start..).copied()), "from {}", start);
+            prop_assert!(model.range(start..).eq(&from(start)), "from {}", start);
+        }
         prop_assert!(rows.step_by(97).all(|row| set.contains(row) == model.contains(&row)));
 
         let mut union = optimized(&set);

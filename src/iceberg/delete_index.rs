@@ -16,13 +16,10 @@ use std::sync::Arc;
 use super::arrow_schema::{FileNames, key_column};
 use super::manifest::{EntryRef, FileContent, FileFormat};
 use super::plan::row_format;
-use super::spec::{PartitionValues, TableMetadata};
+use super::spec::{DELETE_FILE_PATH_ID, PartitionValues, TableMetadata};
 use crate::error::{Error, Result, ResultExt};
 use crate::io::TableIo;
 use crate::table::{Column, DeleteSet, DeletionVectorRef, EqualityDeleteFile, EqualityDeleteSet, EqualityDeletes, PositionDeleteFile};
-
-/// Reserved id of the `file_path` column, whose bounds tell which files a position delete file names.
-const FILE_PATH_ID: i32 = 2_147_483_546;
 
 type Partition = (i32, PartitionValues);
 
@@ -117,8 +114,8 @@ impl<'a> DeleteIndexBuilder<'a> {
         }
         let named = match (
             entry.referenced_data_file(),
-            entry.lower_bound(FILE_PATH_ID),
-            entry.upper_bound(FILE_PATH_ID),
+            entry.lower_bound(DELETE_FILE_PATH_ID),
+            entry.upper_bound(DELETE_FILE_PATH_ID),
         ) {
             (Some(path), _, _) => Some(path.to_owned()),
             (None, Some(lower), Some(upper)) if lower == upper => std::str::from_utf8(lower).ok().map(str::to_owned),

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatch;
 use futures::stream::{self, StreamExt};
 
+use super::lineage::schema_with_lineage;
 use super::partition::Partition;
 use super::setup::{Rows, Setup, WriterLimits};
 use super::stored::bytes_of;
@@ -58,8 +59,30 @@ impl DataWriter {
         task: u32,
         limits: WriterLimits,
     ) -> Result<Self> {
-        let setup = Setup::new(io, pool, metadata, write_id, task, limits).map_err(|e| e.with("table", &metadata.location))?;
-        Ok(Self {
+        let schema = metadata.current_schema().cloned();
+        let setup = schema.and_then(|schema| Setup::new(io, pool, metadata, schema, write_id, task, limits));
+        setup.map(Self::with).map_err(|e| e.with("table", &metadata.location))
+    }
+
+    /// As [`Self::new`], for rows that are written anew and keep what they are: behind the table's columns come
+    /// `_row_id` and `_last_updated_sequence_number`, of type Int64, which the files keep (spec "Row Lineage").
+    /// Null stands for what a row gets from the commit: a new id, the commit's sequence number.
+    ///
+    /// Errors: also `Unsupported` for a table below format version 3.
+    pub fn with_lineage(
+        io: TableIo,
+        pool: Arc<DecodePool>,
+        metadata: &TableMetadata,
+        write_id: &str,
+        task: u32,
+        limits: WriterLimits,
+    ) -> Result<Self> {
+        let setup = schema_with_lineage(metadata).and_then(|schema| Setup::new(io, pool, metadata, schema, write_id, task, limits));
+        setup.map(Self::with).map_err(|e| e.with("table", &metadata.location))
+    }
+
+    fn with(setup: Setup) -> Self {
+        Self {
             setup: Arc::new(setup),
             partitions: HashMap::new(),
             busy: None,
@@ -68,7 +91,7 @@ impl DataWriter {
             waiting: 0,
             clock: 0,
             failed: false,
-        })
+        }
     }
 
     /// Rows taken so far.
@@ -108,7 +131,7 @@ impl DataWriter {
             start += part.num_rows();
             let (setup, first_row) = (Arc::clone(&self.setup), self.rows);
             self.rows += part.num_rows() as u64;
-            let shares = self.setup.pool.spawn(move |_| setup.divide(&part, first_row)).await?;
+            let shares = self.setup.file.pool.spawn(move |_| setup.divide(&part, first_row)).await?;
             for share in shares {
                 self.add(share).await?;
             }
@@ -165,7 +188,7 @@ impl DataWriter {
 
     /// Makes room for one more open file.
     async fn limit_files(&mut self) -> Result<()> {
-        if self.setup.created.count() >= self.setup.limits.files {
+        if self.setup.file.created.count() >= self.setup.limits.files {
             return Err(Error::resource_exhausted(format!(
                 "a write makes more than {} files: sort its rows by partition, or write fewer partitions at a time",
                 self.setup.limits.files
@@ -189,7 +212,7 @@ impl DataWriter {
         };
         let values = Arc::clone(values);
         if let Some(partition) = self.partitions.get_mut(&values) {
-            self.done.extend(partition.close().await?);
+            self.done.extend(partition.close(&self.setup).await?);
             if partition.is_idle() {
                 self.partitions.remove(&values);
             }
@@ -238,7 +261,7 @@ impl DataWriter {
         }
         match self.end().await {
             Ok(()) => {
-                self.setup.created.release();
+                self.setup.file.created.release();
                 let mut done = std::mem::take(&mut self.done);
                 done.sort_by(|a, b| a.file_path.cmp(&b.file_path));
                 Ok(done)
@@ -254,7 +277,7 @@ impl DataWriter {
 
     async fn end(&mut self) -> Result<()> {
         self.settle().await?;
-        let files = self.partitions.len() + self.setup.created.count();
+        let files = self.partitions.len() + self.setup.file.created.count();
         if files > self.setup.limits.files {
             return Err(Error::resource_exhausted(format!(
                 "a write makes more than {} files: sort its rows by partition, or write fewer partitions at a time",
@@ -264,7 +287,7 @@ impl DataWriter {
         let setup = &self.setup;
         let ends = self.partitions.drain().map(|(_, mut partition)| async move {
             partition.encode(setup).await?;
-            partition.close().await
+            partition.close(setup).await
         });
         // All are waited for: a file must not come to be after its deletion.
         let ends: Vec<Result<Option<DataFile>>> = stream::iter(ends).buffer_unordered(ENDING).collect().await;
@@ -280,6 +303,6 @@ impl DataWriter {
     pub async fn abort(mut self) -> Result<()> {
         // Open files leave nothing behind when they are dropped.
         self.partitions.clear();
-        self.setup.created.delete().await
+        self.setup.file.created.delete().await
     }
 }

@@ -24,6 +24,8 @@ pub(super) struct Locations {
     folder: String,
     hashing: Option<Hashing>,
     prefix: String,
+    /// Behind a file's number.
+    suffix: &'static str,
     next: AtomicU64,
 }
 
@@ -63,14 +65,23 @@ impl Locations {
             folder,
             hashing,
             prefix: format!("{task:05}-0-{write_id}"),
+            suffix: ".parquet",
             next: AtomicU64::new(1),
         })
+    }
+
+    /// The same for delete files.
+    pub(super) fn of_deletes(self) -> Self {
+        Self {
+            suffix: "-deletes.parquet",
+            ..self
+        }
     }
 
     /// The next file of a partition; `partition` is its path, empty where there is none.
     pub(super) fn next(&self, partition: &str) -> String {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let file = format!("{}-{number:05}.parquet", self.prefix);
+        let file = format!("{}-{number:05}{}", self.prefix, self.suffix);
         let partition: Vec<String> = partition.split('/').filter(|segment| !segment.is_empty()).map(short).collect();
         let is_shown = self.hashing.as_ref().is_none_or(|hashing| hashing.partitioned);
         let name = if is_shown && !partition.is_empty() {
@@ -152,6 +163,10 @@ mod tests {
         );
         let elsewhere = locations(&[("write.data.path", "s3://c/d/")]);
         assert_eq!(elsewhere.next("a=1"), "s3://c/d/a=1/00002-0-0af0-1-00001.parquet");
+        assert_eq!(
+            elsewhere.of_deletes().next("a=1"),
+            "s3://c/d/a=1/00002-0-0af0-1-00002-deletes.parquet"
+        );
     }
 
     /// The names that Iceberg Java 1.12 gave to files of a table with object storage paths.

@@ -22,7 +22,11 @@ pub(super) enum MetricsMode {
 
 /// The mode of each field.
 #[derive(Debug)]
-pub(super) struct MetricsModes(HashMap<i32, MetricsMode>);
+pub(super) struct MetricsModes {
+    fields: HashMap<i32, MetricsMode>,
+    /// Of fields that are not in the table's schema.
+    others: MetricsMode,
+}
 
 impl MetricsModes {
     /// The modes that a table's properties give its fields.
@@ -65,12 +69,23 @@ impl MetricsModes {
                 *own = *known;
             }
         }
-        Ok(Self(all))
+        Ok(Self {
+            fields: all,
+            others: default,
+        })
+    }
+
+    /// Counts and whole bounds of every field.
+    pub(super) fn full() -> Self {
+        Self {
+            fields: HashMap::new(),
+            others: MetricsMode::Bounds(usize::MAX),
+        }
     }
 
     /// The mode of a field.
     pub(super) fn of(&self, id: i32) -> MetricsMode {
-        self.0.get(&id).copied().unwrap_or(MetricsMode::None)
+        self.fields.get(&id).copied().unwrap_or(self.others)
     }
 }
 

@@ -1,4 +1,5 @@
-//! Data files: record batches in, files that a commit can add out; and the commits themselves ([`commit`]).
+//! Data files and position delete files: rows in, files that a commit can add out; and the commits themselves
+//! ([`commit`]).
 //!
 //! Invariants: a file is whole, durable and described (partition, counts, bounds) before it is handed out; a
 //! row is in exactly one file, in the partition that its values say; memory is bounded by [`WriterLimits`]
@@ -9,13 +10,19 @@ pub mod commit;
 mod created;
 mod data_writer;
 mod delete_mode;
+#[cfg(test)]
+mod delete_tests;
 mod file_schema;
+mod lineage;
+#[cfg(test)]
+mod lineage_tests;
 mod locations;
 mod metrics;
 mod metrics_mode;
 mod parquet_file;
 mod partition;
 mod partition_key;
+mod position_deletes;
 mod properties;
 mod row_delete;
 mod setup;
@@ -30,4 +37,5 @@ pub use data_writer::DataWriter;
 pub use delete_mode::{DeleteMode, delete_isolation, delete_mode};
 pub use locations::data_folder;
 pub use row_delete::{PartlyDeleted, RowDelete, RowsByFile};
+pub use position_deletes::{DeletedRows, write_position_deletes};
 pub use setup::WriterLimits;

@@ -19,7 +19,7 @@ use parquet::file::writer::SerializedFileWriter;
 use super::file_schema::{FileColumn, Kind};
 use super::metrics::ColumnMetrics;
 use super::metrics_mode::MetricsMode;
-use super::setup::Setup;
+use super::setup::FileSetup;
 use super::sort::Sorted;
 use super::stored::bytes_of;
 use crate::error::{Error, ErrorKind, Result};
@@ -62,7 +62,7 @@ enum FileOrder {
 
 /// A file that takes rows.
 pub(super) struct ParquetFile {
-    setup: Arc<Setup>,
+    setup: Arc<FileSetup>,
     /// The file's path as manifests have it.
     recorded: String,
     out: FileWriter,
@@ -101,13 +101,13 @@ impl ParquetFile {
     /// Opens a new file.
     ///
     /// Errors: `PermissionDenied` outside of the table's folders, `Unavailable`.
-    pub(super) async fn open(setup: &Arc<Setup>, recorded: String) -> Result<Self> {
+    pub(super) async fn open(setup: &Arc<FileSetup>, recorded: String) -> Result<Self> {
         let location = setup.io.resolve(&recorded).map_err(|e| e.with("file", &recorded))?;
         let out = setup.io.writer(&location, FileKind::Data).await?;
-        let parquet = Arc::clone(&setup.files.parquet);
+        let parquet = Arc::clone(&setup.schema.parquet);
         let writer = SerializedFileWriter::new(Pieces::default(), parquet, Arc::clone(&setup.properties)).map_err(encoding)?;
-        let factory = ArrowRowGroupWriterFactory::new(&writer, Arc::clone(&setup.files.arrow));
-        let columns = setup.files.columns.iter().filter(|column| column.is_stored());
+        let factory = ArrowRowGroupWriterFactory::new(&writer, Arc::clone(&setup.schema.arrow));
+        let columns = setup.schema.columns.iter().filter(|column| column.is_stored());
         let lanes = columns.enumerate().map(|(at, column)| Lane {
             at,
             field: Arc::clone(&column.field),
@@ -260,7 +260,7 @@ impl ParquetFile {
     }
 
     /// Ends the file: durable under its name, and described.
-    pub(super) async fn finish(mut self, values: PartitionValues) -> Result<DataFile> {
+    pub(super) async fn finish(mut self, spec_id: i32, values: PartitionValues) -> Result<DataFile> {
         self.flush_group().await?;
         let mut writer = self.writer.take().ok_or_else(|| self.given_up())?;
         let end = move |_: &crate::runtime::Cancelled| {
@@ -271,7 +271,7 @@ impl ParquetFile {
         for piece in pieces {
             self.out.write(piece).await?;
         }
-        let mut file = DataFile::new(FileContent::Data, self.recorded, FileFormat::Parquet, self.setup.spec_id(), values);
+        let mut file = DataFile::new(self.setup.content, self.recorded, FileFormat::Parquet, spec_id, values);
         let location = self.out.location().to_owned();
         let created = &self.setup.created;
         // Before the call: whatever comes of it, the file may be there, unless it is somebody else's.
@@ -286,9 +286,10 @@ impl ParquetFile {
             }
         };
         file.record_count = self.rows;
-        file.sort_order_id = Some(match (&self.setup.sorter, &self.order) {
-            (Some(sorter), FileOrder::Holds(_)) => sorter.order_id,
-            _ => SortOrder::unsorted().order_id,
+        // Delete files have an order of their own, which the table's orders do not name.
+        file.sort_order_id = (self.setup.content == FileContent::Data).then(|| match &self.order {
+            FileOrder::Holds(_) => self.setup.order_id,
+            FileOrder::Broken => SortOrder::unsorted().order_id,
         });
         let lanes = self.lanes;
         let counted: HashSet<i32> = lanes.iter().flat_map(|lane| lane.metrics.counted()).collect();
@@ -368,7 +369,7 @@ fn leaves(column: &FileColumn) -> usize {
 }
 
 /// Takes sizes, counts and offsets from a file's own footer.
-fn describe(metadata: &ParquetMetaData, counted: &HashSet<i32>, setup: &Setup, file: &mut DataFile) -> Result<()> {
+fn describe(metadata: &ParquetMetaData, counted: &HashSet<i32>, setup: &FileSetup, file: &mut DataFile) -> Result<()> {
     let mut offsets = Vec::new();
     for group in metadata.row_groups() {
         offsets.extend(group.columns().iter().map(|column| column.byte_range().0).min());

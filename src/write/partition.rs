@@ -81,7 +81,7 @@ impl Partition {
         }
         let file = match &mut self.file {
             Some(file) => file,
-            none => none.insert(ParquetFile::open(setup, setup.next_location(&self.values)).await?),
+            none => none.insert(ParquetFile::open(&setup.file, setup.next_location(&self.values)).await?),
         };
         let (pieces, rows) = (std::mem::take(&mut self.pieces), std::mem::take(&mut self.rows));
         let bytes = std::mem::take(&mut self.bytes);
@@ -91,7 +91,7 @@ impl Partition {
                 let sorted = plan.sorter.as_ref().map(|sorter| sorter.sort(&pieces, rows)).transpose()?;
                 Ok((pieces, sorted.flatten()))
             };
-            setup.pool.spawn(sort).await?
+            setup.file.pool.spawn(sort).await?
         } else {
             (pieces, None)
         };
@@ -109,7 +109,7 @@ impl Partition {
         let Some(file) = &mut self.file else { return Ok(None) };
         file.settle().await?;
         if file.length() >= setup.sizes.file || file.row_groups() >= MAX_ROW_GROUPS {
-            return self.close().await;
+            return self.close(setup).await;
         }
         if file.group_length() >= setup.sizes.row_group {
             file.flush_group().await?;
@@ -126,9 +126,9 @@ impl Partition {
     }
 
     /// Ends the file; rows that wait go on waiting.
-    pub(super) async fn close(&mut self) -> Result<Option<DataFile>> {
+    pub(super) async fn close(&mut self, setup: &Setup) -> Result<Option<DataFile>> {
         match self.file.take() {
-            Some(file) => file.finish(Arc::clone(&self.values)).await.map(Some),
+            Some(file) => file.finish(setup.spec_id(), Arc::clone(&self.values)).await.map(Some),
             None => Ok(None),
         }
     }

@@ -5,27 +5,46 @@
 use std::collections::BTreeMap;
 
 use parquet::basic::{BrotliLevel, Compression, GzipLevel, ZstdLevel};
-use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder, WriterVersion};
 use parquet::schema::types::{ColumnPath, SchemaDescriptor};
 
 use crate::error::{Error, Result};
 use crate::iceberg::spec::{Schema, TableMetadata};
 
 const FORMAT: &str = "write.format.default";
+const DELETE_FORMAT: &str = "write.delete.format.default";
 const TARGET: &str = "write.target-file-size-bytes";
-const ROW_GROUP: &str = "write.parquet.row-group-size-bytes";
-const PAGE: &str = "write.parquet.page-size-bytes";
-const PAGE_ROWS: &str = "write.parquet.page-row-limit";
-const DICTIONARY: &str = "write.parquet.dict-size-bytes";
-const PAGE_VERSION: &str = "write.parquet.page-version";
-const CODEC: &str = "write.parquet.compression-codec";
-const LEVEL: &str = "write.parquet.compression-level";
+const DELETE_TARGET: &str = "write.delete.target-file-size-bytes";
+const PARQUET: &str = "write.parquet.";
+const DELETE_PARQUET: &str = "write.delete.parquet.";
 const BLOOM: &str = "write.parquet.bloom-filter-enabled.column.";
 const BLOOM_FPP: &str = "write.parquet.bloom-filter-fpp.column.";
 const ENCRYPTION_KEY: &str = "encryption.key-id";
 
-/// Key of the table's schema in a file's footer, as Iceberg Java writes it.
+/// Keys of the schema, and of what kind of deletes, in a file's footer, as Iceberg Java writes them.
 const SCHEMA_KEY: &str = "iceberg.schema";
+const DELETE_TYPE_KEY: &str = "delete-type";
+
+/// Which files a property is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Of {
+    Data,
+    /// Position delete files. What is not said of them is what is said of data files.
+    Deletes,
+}
+
+/// A property of Parquet files, with the name under which it is set.
+fn parquet_property<'a>(properties: &'a BTreeMap<String, String>, of: Of, name: &str) -> Option<(String, &'a str)> {
+    let prefixes: &[&str] = match of {
+        Of::Data => &[PARQUET],
+        Of::Deletes => &[DELETE_PARQUET, PARQUET],
+    };
+    prefixes.iter().find_map(|prefix| {
+        let name = format!("{prefix}{name}");
+        properties.get(&name).map(|value| (name.clone(), value.as_str()))
+    })
+}
 
 /// Sizes of files and their parts, in bytes.
 #[derive(Debug, Clone, Copy)]
@@ -36,11 +55,22 @@ pub(super) struct Sizes {
 
 impl Sizes {
     /// Errors: `InvalidInput` for a size that is no positive number.
-    pub(super) fn new(metadata: &TableMetadata) -> Result<Self> {
+    pub(super) fn new(metadata: &TableMetadata, of: Of) -> Result<Self> {
+        let (target, default) = match of {
+            Of::Data => (TARGET, 512 << 20),
+            Of::Deletes => (DELETE_TARGET, 64 << 20),
+        };
         Ok(Self {
-            file: positive(metadata, TARGET)?.unwrap_or(512 << 20),
-            row_group: positive(metadata, ROW_GROUP)?.unwrap_or(128 << 20),
+            file: positive(metadata, target)?.unwrap_or(default),
+            row_group: parquet_size(metadata, of, "row-group-size-bytes")?.unwrap_or(128 << 20),
         })
+    }
+}
+
+fn parquet_size(metadata: &TableMetadata, of: Of, name: &str) -> Result<Option<u64>> {
+    match parquet_property(&metadata.properties, of, name) {
+        None => Ok(None),
+        Some((name, _)) => positive(metadata, &name),
     }
 }
 
@@ -55,10 +85,15 @@ fn positive(metadata: &TableMetadata, name: &str) -> Result<Option<u64>> {
 /// Refuses tables whose files this program does not write.
 ///
 /// Errors: `Unsupported`, naming the property.
-pub(super) fn check_supported(properties: &BTreeMap<String, String>) -> Result<()> {
-    if let Some(format) = properties.get(FORMAT).filter(|format| !format.eq_ignore_ascii_case("parquet")) {
+pub(super) fn check_supported(properties: &BTreeMap<String, String>, of: Of) -> Result<()> {
+    let names: &[&str] = match of {
+        Of::Data => &[FORMAT],
+        Of::Deletes => &[DELETE_FORMAT, FORMAT],
+    };
+    let format = names.iter().find_map(|name| properties.get_key_value(*name));
+    if let Some((name, format)) = format.filter(|(_, format)| !format.eq_ignore_ascii_case("parquet")) {
         return Err(Error::unsupported(format!(
-            "property {FORMAT} is \"{format}\": only parquet files are written"
+            "property {name} is \"{format}\": only parquet files are written"
         )));
     }
     if properties.contains_key(ENCRYPTION_KEY) {
@@ -69,45 +104,62 @@ pub(super) fn check_supported(properties: &BTreeMap<String, String>) -> Result<(
     Ok(())
 }
 
-/// How Parquet files are laid out.
+/// How Parquet files are laid out that hold the columns of `schema`.
 ///
 /// Errors: `InvalidInput` for a value that is none, `Unsupported` for a codec that is not built.
-pub(super) fn writer_properties(metadata: &TableMetadata, schema: &Schema, parquet: &SchemaDescriptor) -> Result<WriterProperties> {
+pub(super) fn writer_properties(metadata: &TableMetadata, of: Of, schema: &Schema, parquet: &SchemaDescriptor) -> Result<WriterProperties> {
     let size = |name: &str, default: usize| -> Result<usize> {
-        let value = positive(metadata, name)?;
+        let value = parquet_size(metadata, of, name)?;
         Ok(value.map_or(default, |value| usize::try_from(value).unwrap_or(usize::MAX)))
     };
-    let version = match metadata.properties.get(PAGE_VERSION).map(|text| text.to_ascii_lowercase()) {
+    let version = match parquet_property(&metadata.properties, of, "page-version") {
         None => WriterVersion::PARQUET_1_0,
-        Some(text) if text == "v1" || text == "1" => WriterVersion::PARQUET_1_0,
-        Some(text) if text == "v2" || text == "2" => WriterVersion::PARQUET_2_0,
-        Some(text) => {
-            return Err(Error::invalid(format!(
-                "property {PAGE_VERSION} is \"{text}\": it must be v1 or v2"
-            )));
-        }
+        Some((name, text)) => match text.to_ascii_lowercase().as_str() {
+            "v1" | "1" => WriterVersion::PARQUET_1_0,
+            "v2" | "2" => WriterVersion::PARQUET_2_0,
+            _ => return Err(Error::invalid(format!("property {name} is \"{text}\": it must be v1 or v2"))),
+        },
     };
+    let mut keys = vec![KeyValue::new(SCHEMA_KEY.to_owned(), schema.to_json()?.to_string())];
+    if of == Of::Deletes {
+        keys.push(KeyValue::new(DELETE_TYPE_KEY.to_owned(), "position".to_owned()));
+    }
     let mut builder = WriterProperties::builder()
         .set_created_by(concat!("sandur version ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_writer_version(version)
-        .set_compression(compression(&metadata.properties)?)
-        .set_data_page_size_limit(size(PAGE, 1 << 20)?)
-        .set_data_page_row_count_limit(size(PAGE_ROWS, 20_000)?)
-        .set_dictionary_page_size_limit(size(DICTIONARY, 2 << 20)?)
+        .set_compression(compression(&metadata.properties, of)?)
+        .set_data_page_size_limit(size("page-size-bytes", 1 << 20)?)
+        .set_data_page_row_count_limit(size("page-row-limit", 20_000)?)
+        .set_dictionary_page_size_limit(size("dict-size-bytes", 2 << 20)?)
         .set_statistics_enabled(EnabledStatistics::Page)
         // Row groups end where the file's writer says.
         .set_max_row_group_row_count(None)
-        .set_key_value_metadata(Some(vec![parquet::file::metadata::KeyValue::new(
-            SCHEMA_KEY.to_owned(),
-            schema.to_json()?.to_string(),
-        )]));
+        .set_key_value_metadata(Some(keys));
+    match of {
+        Of::Data => builder = with_bloom_filters(builder, &metadata.properties, schema, parquet)?,
+        // No position is there twice for one path.
+        Of::Deletes => {
+            for (path, _) in leaves(parquet, schema).into_iter().filter(|(_, name)| name == "pos") {
+                builder = builder.set_column_dictionary_enabled(path, false);
+            }
+        }
+    }
+    Ok(builder.build())
+}
+
+fn with_bloom_filters(
+    mut builder: WriterPropertiesBuilder,
+    properties: &BTreeMap<String, String>,
+    schema: &Schema,
+    parquet: &SchemaDescriptor,
+) -> Result<WriterPropertiesBuilder> {
     for (path, name) in leaves(parquet, schema) {
-        if let Some(text) = metadata.properties.get(&format!("{BLOOM}{name}"))
+        if let Some(text) = properties.get(&format!("{BLOOM}{name}"))
             && text.eq_ignore_ascii_case("true")
         {
             builder = builder.set_column_bloom_filter_enabled(path.clone(), true);
             let property = format!("{BLOOM_FPP}{name}");
-            let fpp = match metadata.properties.get(&property) {
+            let fpp = match properties.get(&property) {
                 None => 0.01,
                 Some(text) => text
                     .parse()
@@ -118,7 +170,7 @@ pub(super) fn writer_properties(metadata: &TableMetadata, schema: &Schema, parqu
             builder = builder.set_column_bloom_filter_fpp(path, fpp);
         }
     }
-    Ok(builder.build())
+    Ok(builder)
 }
 
 /// The columns of a file with the names that properties call them by.
@@ -131,16 +183,19 @@ fn leaves(parquet: &SchemaDescriptor, schema: &Schema) -> Vec<(ColumnPath, Strin
     named.collect()
 }
 
-fn compression(properties: &BTreeMap<String, String>) -> Result<Compression> {
-    let level = properties.get(LEVEL).map(|text| {
+fn compression(properties: &BTreeMap<String, String>, of: Of) -> Result<Compression> {
+    let named = parquet_property(properties, of, "compression-level");
+    let (level_name, level) = named.map_or((String::new(), None), |(name, text)| (name, Some(text)));
+    let level = level.map(|text| {
         let parsed = text.trim().parse::<i32>();
-        parsed.map_err(|e| Error::invalid(format!("property {LEVEL} is \"{text}\", which is no number")).with_source(e))
+        parsed.map_err(|e| Error::invalid(format!("property {level_name} is \"{text}\", which is no number")).with_source(e))
     });
     let level = level.transpose()?;
     let bad_level =
-        |e: parquet::errors::ParquetError| Error::invalid(format!("property {LEVEL} is not a level of its codec")).with_source(e);
-    let unsigned = |level: i32| u32::try_from(level).map_err(|_| Error::invalid(format!("property {LEVEL} is {level}")));
-    let codec = properties.get(CODEC).map_or("zstd", String::as_str);
+        |e: parquet::errors::ParquetError| Error::invalid(format!("property {level_name} is not a level of its codec")).with_source(e);
+    let unsigned = |level: i32| u32::try_from(level).map_err(|_| Error::invalid(format!("property {level_name} is {level}")));
+    let named = parquet_property(properties, of, "compression-codec");
+    let (codec_name, codec) = named.unwrap_or((String::new(), "zstd"));
     Ok(match codec.to_ascii_lowercase().as_str() {
         "zstd" => Compression::ZSTD(ZstdLevel::try_new(level.unwrap_or(3)).map_err(bad_level)?),
         "snappy" => Compression::SNAPPY,
@@ -157,7 +212,7 @@ fn compression(properties: &BTreeMap<String, String>) -> Result<Compression> {
         "uncompressed" | "none" => Compression::UNCOMPRESSED,
         _ => {
             return Err(Error::unsupported(format!(
-                "property {CODEC} is \"{codec}\", a codec that is not built"
+                "property {codec_name} is \"{codec}\", a codec that is not built"
             )));
         }
     })
@@ -174,7 +229,9 @@ mod tests {
 
     #[test]
     fn codecs_and_levels_are_those_of_the_table() {
-        let codec = |pairs: &[(&str, &str)]| compression(&of(pairs));
+        const CODEC: &str = "write.parquet.compression-codec";
+        const LEVEL: &str = "write.parquet.compression-level";
+        let codec = |pairs: &[(&str, &str)]| compression(&of(pairs), Of::Data);
         assert_eq!(codec(&[]).unwrap(), Compression::ZSTD(ZstdLevel::try_new(3).unwrap()));
         assert_eq!(
             codec(&[(CODEC, "GZIP"), (LEVEL, "9")]).unwrap(),
@@ -189,13 +246,24 @@ mod tests {
                 "{error}"
             );
         }
+        let both = [(CODEC, "gzip"), (LEVEL, "9"), ("write.delete.parquet.compression-codec", "snappy")];
+        let level = GzipLevel::try_new(9).unwrap();
+        assert_eq!(compression(&of(&both), Of::Data).unwrap(), Compression::GZIP(level));
+        assert_eq!(compression(&of(&both), Of::Deletes).unwrap(), Compression::SNAPPY);
+        assert_eq!(compression(&of(&both[..2]), Of::Deletes).unwrap(), Compression::GZIP(level));
     }
 
     #[test]
     fn what_cannot_be_honoured_is_refused() {
-        assert!(check_supported(&of(&[(FORMAT, "PARQUET")])).is_ok());
-        for property in [(FORMAT, "orc"), (ENCRYPTION_KEY, "k")] {
-            let error = check_supported(&of(&[property])).unwrap_err();
+        assert!(check_supported(&of(&[(FORMAT, "PARQUET"), (DELETE_FORMAT, "orc")]), Of::Data).is_ok());
+        assert!(check_supported(&of(&[(FORMAT, "orc"), (DELETE_FORMAT, "parquet")]), Of::Deletes).is_ok());
+        for (property, kind) in [
+            ((FORMAT, "orc"), Of::Data),
+            ((FORMAT, "avro"), Of::Deletes),
+            ((DELETE_FORMAT, "avro"), Of::Deletes),
+            ((ENCRYPTION_KEY, "k"), Of::Data),
+        ] {
+            let error = check_supported(&of(&[property]), kind).unwrap_err();
             assert!(
                 error.kind() == ErrorKind::Unsupported && error.message().contains(property.0),
                 "{error}"

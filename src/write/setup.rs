@@ -13,10 +13,11 @@ use super::file_schema::FileSchema;
 use super::locations::Locations;
 use super::metrics_mode::MetricsModes;
 use super::partition_key::Partitioner;
-use super::properties::{Sizes, check_supported, writer_properties};
+use super::properties::{Of, Sizes, check_supported, writer_properties};
 use super::sort::Sorter;
 use super::stored::{bytes_of, compact, stored};
 use crate::error::{Error, Result};
+use crate::iceberg::manifest::FileContent;
 use crate::iceberg::partition_path;
 use crate::iceberg::spec::{PartitionSpec, PartitionValues, Schema, SortOrder, TableMetadata};
 use crate::io::TableIo;
@@ -49,22 +50,31 @@ const CHUNK: u64 = 8 << 20;
 const SORTED_CHUNK: u64 = 64 << 20;
 const SMALLEST_CHUNK: u64 = 4 << 10;
 
-/// The plan of a write.
+/// What each file is written with.
 #[derive(Debug)]
-pub(super) struct Setup {
+pub(super) struct FileSetup {
     pub(super) io: TableIo,
     pub(super) pool: Arc<DecodePool>,
+    pub(super) content: FileContent,
+    pub(super) schema: FileSchema,
+    pub(super) properties: WriterPropertiesPtr,
+    pub(super) modes: MetricsModes,
+    /// The order of a data file whose rows are sorted.
+    pub(super) order_id: i32,
+    pub(super) created: Created,
+}
+
+/// The plan of a write of rows.
+#[derive(Debug)]
+pub(super) struct Setup {
+    pub(super) file: Arc<FileSetup>,
     pub(super) limits: WriterLimits,
     schema: Arc<Schema>,
     spec: Arc<PartitionSpec>,
-    pub(super) files: FileSchema,
-    pub(super) properties: WriterPropertiesPtr,
     pub(super) sizes: Sizes,
-    pub(super) modes: MetricsModes,
     pub(super) sorter: Option<Sorter>,
     partitioner: Partitioner,
     locations: Locations,
-    pub(super) created: Created,
     /// Bytes of rows that wait before they are encoded.
     pub(super) chunk: u64,
 }
@@ -80,17 +90,18 @@ pub(super) struct Rows {
 }
 
 impl Setup {
-    /// For rows of the table's current schema under its default spec and sort order.
+    /// For rows of `schema`, whose first columns are those of the table's current one, under its default spec and
+    /// sort order.
     pub(super) fn new(
         io: TableIo,
         pool: Arc<DecodePool>,
         metadata: &TableMetadata,
+        schema: Arc<Schema>,
         write_id: &str,
         task: u32,
         limits: WriterLimits,
     ) -> Result<Self> {
-        check_supported(&metadata.properties)?;
-        let schema = Arc::clone(metadata.current_schema()?);
+        check_supported(&metadata.properties, Of::Data)?;
         let spec = metadata.spec_by_id(metadata.default_spec_id);
         let spec = spec.ok_or_else(|| Error::corrupt(format!("table has no partition spec {}, its default", metadata.default_spec_id)))?;
         let order = metadata
@@ -100,7 +111,7 @@ impl Setup {
         let unsorted = SortOrder::unsorted();
         let order = order.unwrap_or(&unsorted);
         let files = FileSchema::new(&schema)?;
-        let sizes = Sizes::new(metadata)?;
+        let sizes = Sizes::new(metadata, Of::Data)?;
         let descriptor = SchemaDescriptor::new(Arc::clone(&files.parquet));
         let sorter = Sorter::new(order, &files.columns);
         let chunk = if sorter.is_some() {
@@ -109,19 +120,23 @@ impl Setup {
             CHUNK.min(limits.memory / 4)
         };
         Ok(Self {
-            created: Created::new(io.clone()),
-            io,
-            pool,
             limits,
-            properties: Arc::new(writer_properties(metadata, &schema, &descriptor)?),
-            modes: MetricsModes::new(&schema, &metadata.properties, order)?,
-            sorter,
             partitioner: Partitioner::new(spec, &files.columns)?,
             locations: Locations::new(&metadata.location, &metadata.properties, write_id, task)?,
             chunk: chunk.min(sizes.file).min(sizes.row_group).max(SMALLEST_CHUNK),
             sizes,
             spec: Arc::clone(spec),
-            files,
+            file: Arc::new(FileSetup {
+                created: Created::new(io.clone()),
+                io,
+                pool,
+                content: FileContent::Data,
+                properties: Arc::new(writer_properties(metadata, Of::Data, &schema, &descriptor)?),
+                modes: MetricsModes::new(metadata.current_schema()?, &metadata.properties, order)?,
+                order_id: sorter.as_ref().map_or(unsorted.order_id, |sorter| sorter.order_id),
+                schema: files,
+            }),
+            sorter,
             schema,
         })
     }
@@ -138,9 +153,15 @@ impl Setup {
     /// Checks a batch and divides it by partition. Bounded work for the decode pool.
     pub(super) fn divide(&self, batch: &RecordBatch, first_row: u64) -> Result<Vec<Rows>> {
         let rows = batch.num_rows();
-        let arrays = stored(&self.files.columns, batch, first_row)?;
+        let arrays = stored(&self.file.schema.columns, batch, first_row)?;
         let shares = self.partitioner.divide(&arrays, rows)?;
-        let columns = self.files.columns.iter().zip(&arrays).filter(|(column, _)| column.is_stored());
+        let columns = self
+            .file
+            .schema
+            .columns
+            .iter()
+            .zip(&arrays)
+            .filter(|(column, _)| column.is_stored());
         let columns: Vec<&ArrayRef> = columns.map(|(_, array)| array).collect();
         let shares = shares.into_iter().map(|share| {
             let (columns, rows) = match &share.rows {

@@ -17,15 +17,15 @@ use crate::io::{PathMap, Storage, TableIo, WriteFaults, WriteStep};
 use crate::runtime::DecodePool;
 
 /// A table of `i int required`, `s string`, `t timestamp` in a folder of its own.
-struct Table {
-    dir: tempfile::TempDir,
-    json: Value,
-    storage: Arc<Storage>,
+pub(super) struct Table {
+    pub(super) dir: tempfile::TempDir,
+    pub(super) json: Value,
+    pub(super) storage: Arc<Storage>,
     limits: WriterLimits,
 }
 
 impl Table {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let json = json!({
             "format-version": 2, "table-uuid": "9c12d441-03fe-4693-9a96-a0705ddf69c1", "location": dir.path().to_str().unwrap(),
@@ -46,7 +46,7 @@ impl Table {
         }
     }
 
-    fn partitioned(fields: &[(&str, i32, &str)]) -> Self {
+    pub(super) fn partitioned(fields: &[(&str, i32, &str)]) -> Self {
         let mut table = Self::new();
         let fields: Vec<Value> = fields
             .iter()
@@ -58,12 +58,12 @@ impl Table {
         table
     }
 
-    fn property(mut self, name: &str, value: &str) -> Self {
+    pub(super) fn property(mut self, name: &str, value: &str) -> Self {
         self.json["properties"][name] = json!(value);
         self
     }
 
-    fn sorted(mut self, transform: &str, id: i32) -> Self {
+    pub(super) fn sorted(mut self, transform: &str, id: i32) -> Self {
         let field = json!({"transform": transform, "source-id": id, "direction": "asc", "null-order": "nulls-first"});
         self.json["sort-orders"] = json!([{"order-id": 4, "fields": [field]}]);
         self.json["default-sort-order-id"] = json!(4);
@@ -71,10 +71,20 @@ impl Table {
     }
 
     fn try_writer(&self) -> Result<DataWriter> {
-        let metadata = TableMetadata::from_bytes(self.json.to_string().as_bytes(), "m.json").unwrap();
+        DataWriter::new(self.io(), self.pool(), &self.metadata(), "id", 0, self.limits)
+    }
+
+    pub(super) fn pool(&self) -> Arc<DecodePool> {
+        Arc::new(DecodePool::new(2).unwrap())
+    }
+
+    pub(super) fn metadata(&self) -> TableMetadata {
+        TableMetadata::from_bytes(self.json.to_string().as_bytes(), "m.json").unwrap()
+    }
+
+    pub(super) fn io(&self) -> TableIo {
         let root = self.dir.path().to_str().unwrap().to_owned();
-        let io = TableIo::new(Arc::clone(&self.storage), PathMap::default(), [root]).unwrap();
-        DataWriter::new(io, Arc::new(DecodePool::new(2).unwrap()), &metadata, "id", 0, self.limits)
+        TableIo::new(Arc::clone(&self.storage), PathMap::default(), [root]).unwrap()
     }
 
     fn writer(&self) -> DataWriter {
@@ -90,7 +100,7 @@ impl Table {
     }
 
     /// Names of all files below the table.
-    fn files(&self) -> Vec<String> {
+    pub(super) fn files(&self) -> Vec<String> {
         let mut found = Vec::new();
         let mut todo = vec![self.dir.path().to_owned()];
         while let Some(next) = todo.pop() {
@@ -107,13 +117,13 @@ impl Table {
         found
     }
 
-    fn below(&self, path: &str) -> String {
+    pub(super) fn below(&self, path: &str) -> String {
         let root = self.dir.path().to_str().unwrap();
         path.strip_prefix(root).unwrap().trim_start_matches('/').to_owned()
     }
 }
 
-fn batch(i: Vec<i32>, s: Vec<Option<&str>>, t: Vec<Option<i64>>) -> RecordBatch {
+pub(super) fn batch(i: Vec<i32>, s: Vec<Option<&str>>, t: Vec<Option<i64>>) -> RecordBatch {
     let columns: Vec<ArrayRef> = vec![
         Arc::new(Int32Array::from(i)),
         Arc::new(StringArray::from(s)),
@@ -127,7 +137,7 @@ fn batch(i: Vec<i32>, s: Vec<Option<&str>>, t: Vec<Option<i64>>) -> RecordBatch 
 }
 
 /// Rows numbered from `first` on, with texts that repeat after `distinct`.
-fn numbered(first: i32, rows: i32, distinct: i32) -> RecordBatch {
+pub(super) fn numbered(first: i32, rows: i32, distinct: i32) -> RecordBatch {
     let texts: Vec<String> = (first..first + rows).map(|i| format!("text {:05}", i % distinct)).collect();
     let times = (first..first + rows).map(|i| Some(i64::from(i) * 1_000_000)).collect();
     batch(
@@ -137,7 +147,7 @@ fn numbered(first: i32, rows: i32, distinct: i32) -> RecordBatch {
     )
 }
 
-fn read(path: &str) -> Vec<RecordBatch> {
+pub(super) fn read(path: &str) -> Vec<RecordBatch> {
     let file = std::fs::File::open(path).unwrap();
     let reader = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
     reader.map(|batch| batch.unwrap()).collect()
@@ -351,7 +361,7 @@ async fn a_null_in_a_required_column_ends_the_write() {
 
 /// Fails at a step, or does as if somebody had taken the name just before.
 #[derive(Debug)]
-struct Fault(WriteStep, Mutex<Option<Vec<u8>>>);
+pub(super) struct Fault(pub(super) WriteStep, pub(super) Mutex<Option<Vec<u8>>>);
 
 impl WriteFaults for Fault {
     fn at(&self, step: WriteStep, location: &str) -> Result<()> {

@@ -13,10 +13,7 @@ use super::live::{Gone, Live, Removals};
 use super::matching::{Matching, Partitions, is_unpartitioned};
 use crate::error::Error;
 use crate::iceberg::manifest::{EntryRef, FileContent};
-use crate::iceberg::spec::TableMetadata;
-
-/// Reserved id of the column of paths in position delete files.
-const FILE_PATH_ID: i32 = 2_147_483_546;
+use crate::iceberg::spec::{DELETE_FILE_PATH_ID, TableMetadata};
 
 type Verdict = Result<(), NotCommitted>;
 
@@ -324,7 +321,7 @@ fn may_name(delete: &EntryRef<'_>, path: &str, same_partition: bool) -> bool {
     if let Some(named) = delete.referenced_data_file() {
         return named == path;
     }
-    match (delete.lower_bound(FILE_PATH_ID), delete.upper_bound(FILE_PATH_ID)) {
+    match (delete.lower_bound(DELETE_FILE_PATH_ID), delete.upper_bound(DELETE_FILE_PATH_ID)) {
         // Bounds may have been cut.
         (Some(lower), Some(upper)) if lower == upper => same_partition && path.as_bytes().starts_with(lower),
         _ => same_partition,

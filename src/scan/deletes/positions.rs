@@ -15,16 +15,13 @@ use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use crate::bitmap::RowSet;
 use crate::cache::{CacheKey, CacheKind};
 use crate::error::{Error, Result, ResultExt};
+use crate::iceberg::spec::{DELETE_FILE_PATH_ID, DELETE_POS_ID};
 use crate::io::TableIo;
 use crate::table::{Column, FileScanTask, PositionDeleteFile};
 
 use super::super::ScanContext;
 use super::super::open::FileHandle;
 use super::super::reader::decode_unit;
-
-/// Reserved field ids of position delete files (spec "Reserved Field IDs").
-const FILE_PATH_ID: i32 = 2_147_483_546;
-const POS_ID: i32 = 2_147_483_545;
 
 type ByFile = HashMap<String, Arc<RowSet>>;
 
@@ -59,8 +56,8 @@ pub(super) async fn load(
 
 async fn read(io: &TableIo, context: &Arc<ScanContext>, location: &Arc<str>, handle: &FileHandle, unit: usize) -> Result<(ByFile, usize)> {
     let columns = [
-        column(FILE_PATH_ID, "file_path", DataType::Utf8),
-        column(POS_ID, "pos", DataType::Int64),
+        column(DELETE_FILE_PATH_ID, "file_path", DataType::Utf8),
+        column(DELETE_POS_ID, "pos", DataType::Int64),
     ];
     // Without ids the two columns are known by their names, which the specification fixes.
     let plan = handle.resolve(&columns, &[], true)?;
