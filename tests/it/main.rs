@@ -29,6 +29,7 @@ mod pruning;
 mod scan_counters;
 mod scan_steps;
 mod sql_changes;
+mod sql_deletes;
 mod sql_forms;
 mod sql_gate;
 mod sql_limits;

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use super::action::NotCommitted;
-use super::change::{Change, Isolation, Operation};
+use super::change::{Change, Isolation, Operation, RemovedFile};
 use super::checks::{Check, Checks};
 use super::history::{History, Kind};
 use super::live::{Gone, Live, Removals};
