@@ -29,7 +29,7 @@ async fn table(w: &Warehouse, name: &str, version: u8, mode: &str, columns: &str
 /// What a query gives as one line: cells by comma, rows by blank.
 async fn line(w: &Warehouse, sql: &str) -> String {
     let rows = w.rows(sql).await;
-    rows.iter().skip(1).map(|row| row.replace(", ", ",")).collect::<Vec<_>>().join(" ")
+    rows.iter().skip(1).map(|row| row.replace('|', ",")).collect::<Vec<_>>().join(" ")
 }
 
 /// The statements that the planner of the engine gets wrong (architecture 2.3), with the rows that they delete of
@@ -138,7 +138,11 @@ async fn two_files(w: &Warehouse, name: &str, version: u8, mode: &str) {
 }
 
 async fn last_operation(w: &Warehouse, name: &str) -> String {
-    line(w, &format!("SELECT operation FROM s.{name}.snapshots ORDER BY committed_at DESC LIMIT 1")).await
+    line(
+        w,
+        &format!("SELECT operation FROM s.{name}.snapshots ORDER BY committed_at DESC LIMIT 1"),
+    )
+    .await
 }
 
 async fn records(w: &Warehouse, name: &str) -> String {
@@ -189,7 +193,10 @@ async fn a_file_has_one_vector_however_often_rows_of_it_are_deleted() {
     // Both in one commit, in one file.
     let done = w.run("DELETE FROM s.t WHERE id % 100 = 50").await;
     assert_eq!((done.rows, done.delete_files), (20, 2));
-    assert_eq!(line(&w, "SELECT count(*), count(DISTINCT file_path) FROM s.t.delete_files").await, "2,1");
+    assert_eq!(
+        line(&w, "SELECT count(*), count(DISTINCT file_path) FROM s.t.delete_files").await,
+        "2,1"
+    );
 }
 
 #[tokio::test]
@@ -289,7 +296,7 @@ async fn rows_are_deleted_by_file_and_position() {
             .iter()
             .skip(1)
             .map(|row| {
-                let (file, position) = row.split_once(", ").unwrap();
+                let (file, position) = row.split_once('|').unwrap();
                 (file.to_owned(), position.parse().unwrap())
             })
             .collect();

@@ -136,11 +136,7 @@ impl History {
             _ => self.overwrite(&view, region, &mut is_wrong),
         };
         if let Some(planned) = planned {
-            self.pending.push(Statement {
-                planned,
-                is_wrong,
-                counts,
-            });
+            self.pending.push(Statement { planned, is_wrong, counts });
         }
     }
 

@@ -245,6 +245,15 @@ impl Validation<'_> {
             return Ok(());
         }
         let (referenced, merged) = (self.referenced(), self.merged());
+        // The rows of a file that went as a whole were deleted by who took it away.
+        let removed = self.history.removed_data(&[Kind::Delete]);
+        let uncounted = |path: &str| referenced.contains(path) && !merged.contains(path);
+        let gone = removed.filter(|entry| uncounted(entry.file_path()));
+        self.first(
+            Check::Counted,
+            gone,
+            "another commit deleted a data file that the statement deletes rows of",
+        )?;
         let entries = self.live.data_files().map(|(_, entry)| entry);
         let touched = entries.filter(|entry| referenced.contains(entry.file_path()) || removals.data_files.contains(entry.file_path()));
         let touched: Vec<EntryRef<'_>> = touched.collect();

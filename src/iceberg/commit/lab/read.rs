@@ -134,7 +134,11 @@ impl Lab {
         for entry in deletes.flat_map(|(_, manifest)| manifest.live()) {
             let offset = entry.content_offset();
             let made = || self.made_vector(&entry);
-            let content = self.contents.get(&(entry.file_path().to_owned(), offset)).cloned().unwrap_or_else(made);
+            let content = self
+                .contents
+                .get(&(entry.file_path().to_owned(), offset))
+                .cloned()
+                .unwrap_or_else(made);
             let Some(Literal::Int(p)) = entry.partition()[0] else {
                 panic!("no partition")
             };

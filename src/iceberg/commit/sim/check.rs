@@ -70,7 +70,9 @@ pub(super) fn all(world: &World, known: &BTreeMap<String, Known>, facts: &Facts)
 /// The live entries of the newest snapshot.
 fn each_entry(world: &World, mut each: impl FnMut(&EntryRef<'_>)) {
     let metadata = world.current().metadata;
-    let Some(snapshot) = metadata.current_snapshot().unwrap() else { return };
+    let Some(snapshot) = metadata.current_snapshot().unwrap() else {
+        return;
+    };
     let SnapshotManifests::List(list) = &snapshot.manifests else {
         panic!("a snapshot without a manifest list")
     };

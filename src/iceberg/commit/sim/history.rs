@@ -7,12 +7,12 @@ use super::Seen;
 use super::chance::Chance;
 use super::check;
 use super::world::{Faults, World};
-use crate::iceberg::avro::Codec;
 use crate::bitmap::RowSet;
+use crate::iceberg::avro::Codec;
 use crate::iceberg::commit::{Action, Change, Check, Committer, Event, JournalEntry, Operation, Outcome, Reconciler, VectorRows};
 use crate::iceberg::manifest::{DataFile, FileContent, FileFormat};
-use crate::table::Predicate;
 use crate::iceberg::spec::{MetadataBuilder, NewTable, PREVIOUS_VERSIONS_MAX_PROPERTY, StructType, TableMetadata};
+use crate::table::Predicate;
 
 /// What must have happened in some history of a full run.
 pub(super) const RARE: &[&str] = &[
