@@ -36,6 +36,7 @@ mod sql_limits;
 mod sql_listing;
 mod sql_names;
 mod sql_parameters;
+mod sql_properties;
 mod sql_run;
 mod sql_support;
 mod sql_tables;

@@ -15,7 +15,7 @@ use super::history::{self, History};
 use super::live::{Gone, Live, Needs, Removals};
 use super::manifests::{Manifests, Written};
 use super::matching::{Matching, Partitions};
-use super::names::Names;
+use super::names::{Names, next_metadata_location};
 use super::random::Random;
 use super::validate::{self, Validation};
 use super::vectors::{MadeVectors, Merging, VectorFiles};
@@ -223,7 +223,7 @@ impl Run {
             verdict::check(&published, &next, &snapshot, &decision.live, metadata, parent)?;
         }
         let compression = MetadataCompression::of(&next)?;
-        let new = Names::metadata(metadata, &base.location, self.random.uuid(), compression);
+        let new = next_metadata_location(metadata, &base.location, self.random.uuid(), compression);
         let mut files: Vec<NewFile> = decision.vectors.files().collect();
         files.retain(|file| !self.written.contains(&file.location));
         for written in own.iter().filter(|written| !self.written.contains(&written.listed.location)) {

@@ -60,6 +60,8 @@ pub use action::{
 pub use change::{COMMIT_ID_PROPERTY, Change, Isolation, Operation, RemovedFile};
 pub use checks::Check;
 pub use engine::Committer;
+pub use names::next_metadata_location;
 pub use random::Random;
-pub use reconcile::{Fate, Reconciler, committed_as, fate_of};
+pub use reconcile::{Fate, Reconciler, committed_as, fate_of, same_place};
+pub use settings::Backoff;
 pub use vectors::VectorRows;

@@ -12,11 +12,13 @@ use datafusion::sql::sqlparser::ast::{ColumnDef, ColumnOption, Expr, UnaryOperat
 use super::parse::{CreateTable, Order, Term};
 use super::types::Ids;
 use crate::error::{Error, Result, ResultExt};
-use crate::iceberg::spec::{Literal, NestedField, NewTable, PrimitiveType, SortField, StructType, Transform, Type, UnboundPartitionField};
+use crate::iceberg::spec::{
+    FORMAT_VERSION_PROPERTY, Literal, NestedField, NewTable, PrimitiveType, SortField, StructType, Transform, Type, UnboundPartitionField,
+    format_version,
+};
 
 /// Format version of a table whose statement names none.
 const FORMAT_VERSION: u8 = 2;
-const FORMAT_VERSION_PROPERTY: &str = "format-version";
 /// Row-level changes are noted in delete files unless a table says otherwise.
 const WRITE_MODES: [&str; 3] = ["write.delete.mode", "write.update.mode", "write.merge.mode"];
 const CODEC: (&str, &str) = ("write.parquet.compression-codec", "zstd");
@@ -34,9 +36,7 @@ impl CreateTable {
         let mut properties = self.properties.clone();
         let format_version = match properties.remove(FORMAT_VERSION_PROPERTY) {
             None => FORMAT_VERSION,
-            Some(text) => text
-                .parse()
-                .map_err(|_| Error::invalid(format!("{FORMAT_VERSION_PROPERTY} '{text}' is no format version: 1, 2 or 3")))?,
+            Some(text) => format_version(&text)?,
         };
         let fields = self.fields(query, format_version)?;
         let path = |path: &[String]| find(&fields, path);

@@ -21,7 +21,7 @@ use super::parse::{CHANGES, Change, CreateTable, Insert, parse};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::iceberg::commit::{Change as TableChange, Committed};
 use crate::iceberg::manifest::DataFile;
-use crate::iceberg::spec::TableMetadata;
+use crate::iceberg::spec::{FORMAT_VERSION_PROPERTY, TableMetadata};
 use crate::iceberg::{IcebergTable, written_columns};
 use crate::io::TableIo;
 use crate::runtime::DecodePool;
@@ -133,6 +133,10 @@ impl Changes {
                 Err(e) if *if_exists && e.kind() == ErrorKind::NotFound => {}
                 found => catalogs.writable(&found?.catalog).map(|_| ())?,
             },
+            Change::AlterProperties { name, .. } => {
+                let ident = names::find(catalogs, defaults, name).await?;
+                catalogs.writable(&ident.catalog)?;
+            }
             Change::CreateSchema { name, .. } | Change::DropSchema { name, .. } => {
                 let (catalog, _) = names::schema(catalogs, defaults, name)?;
                 catalogs.writable(catalog.name())?;
@@ -170,6 +174,29 @@ impl Changes {
                     Err(e) if *if_exists && e.kind() == ErrorKind::NotFound => Ok(done),
                     dropped => dropped.map(|()| done),
                 }
+            }
+            Change::AlterProperties {
+                name,
+                set,
+                unset,
+                if_exists,
+            } => {
+                let ident = names::find(catalogs, defaults, name).await?;
+                let commits = &self.writing()?.commits;
+                if !if_exists {
+                    let table = commits.table(&ident).await?;
+                    let missing = unset.iter().find(|name| !table.metadata().properties.contains_key(*name));
+                    // Reserved names are refused as such.
+                    if let Some(missing) = missing.filter(|name| *name != FORMAT_VERSION_PROPERTY) {
+                        let message = format!("the table has no property {missing}: UNSET TBLPROPERTIES IF EXISTS passes over it");
+                        return Err(Error::invalid(message).with("table", ident));
+                    }
+                }
+                commits.set_properties(&ident, set.clone(), unset.clone()).await?;
+                Ok(Done {
+                    verb: "ALTER TABLE",
+                    ..Done::default()
+                })
             }
             Change::CreateSchema {
                 name,

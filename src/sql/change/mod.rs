@@ -1,4 +1,4 @@
-//! Statements that change something: CREATE, DROP, INSERT, DELETE, TRUNCATE (interface.md 4).
+//! Statements that change something: CREATE, DROP, ALTER, INSERT, DELETE, TRUNCATE (interface.md 4).
 //!
 //! Invariants: a statement is carried out once for each time it is run, and planning it does nothing; what it
 //! says it did, it did (rows counted as they were written, a commit known to be made).

@@ -49,11 +49,7 @@ impl Driver<'_> {
             Action::Load if self.unnamed.is_some() => self.unnamed.clone().map(Event::Loaded).ok_or_else(|| Error::internal("no table"))?,
             Action::Load => {
                 let table = self.catalogs.table(self.ident).await?;
-                let table = IcebergTable::of(table.as_ref())?;
-                Event::Loaded(Loaded {
-                    metadata: Arc::clone(table.metadata()),
-                    location: table.metadata_location().to_owned(),
-                })
+                Event::Loaded(loaded(IcebergTable::of(table.as_ref())?))
             }
             Action::Read(files) => {
                 let mut read = Vec::with_capacity(files.len());
@@ -153,6 +149,14 @@ impl Driver<'_> {
             Created::Absent(error) => Err(error),
             Created::Foreign => Err(Error::internal("a file of this name is there already").with("file", location)),
         }
+    }
+}
+
+/// A table as the engine knows it.
+pub(super) fn loaded(table: &IcebergTable) -> Loaded {
+    Loaded {
+        metadata: Arc::clone(table.metadata()),
+        location: table.metadata_location().to_owned(),
     }
 }
 

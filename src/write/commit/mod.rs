@@ -8,6 +8,7 @@
 mod create;
 mod driver;
 mod journal;
+mod properties;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
