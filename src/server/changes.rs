@@ -16,7 +16,7 @@ use super::statements::{Statements, flight_info};
 use super::ticket::defaults_from_proto;
 use super::wire::{schema_message, wire_schema};
 use crate::error::{Error, Result};
-use crate::proto::change::{AppendRows, ChangeResult, CommitStatus, CommitStatusResult, commit_status, commit_status_result};
+use crate::proto::change::{AppendRows, ChangeResult, CommitStatus, CommitStatusResult, TableRef, commit_status, commit_status_result};
 use crate::sql::{Defaults, Done, Planned, With};
 use crate::write::commit::CommitStatus as Status;
 
@@ -90,30 +90,32 @@ impl Statements {
         let request = AppendRows::decode(command.value.clone()).map_err(|e| Error::invalid(format!("AppendRows does not decode: {e}")))?;
         let table = request.table.filter(|table| !table.table.is_empty());
         let table = table.ok_or_else(|| Error::invalid("AppendRows needs a table"))?;
-        let set = |part: String, default: Option<String>| if part.is_empty() { default } else { Some(part) };
-        let defaults = Defaults {
-            catalog: set(table.catalog, defaults.catalog),
-            schema: set(table.schema, defaults.schema),
-            branch: set(table.branch, defaults.branch),
-            as_of: defaults.as_of,
-        };
+        let (table, defaults) = named(table, defaults);
         let commit_id = match request.idempotency_key.as_str() {
             "" => None,
             key => Some(commit_id_of(key)?),
         };
-        let done = self.engine.append(&[table.table], rows(), &defaults, commit_id.as_deref()).await?;
+        let done = self.engine.append(&[table], rows(), &defaults, commit_id.as_deref()).await?;
         Ok(change_result(&done).encode_to_vec().into())
     }
 
     /// Action CommitStatus.
-    pub(super) async fn commit_status(&self, body: &[u8]) -> Result<Vec<u8>> {
+    pub(super) async fn commit_status(&self, body: &[u8], defaults: Defaults) -> Result<Vec<u8>> {
         let request: CommitStatus = decode(body, "sandur.v1.CommitStatus")?;
+        let (table, defaults) = match request.table.filter(|table| !table.table.is_empty()) {
+            Some(table) => {
+                let (table, defaults) = named(table, defaults);
+                (Some([table]), defaults)
+            }
+            None => (None, defaults),
+        };
+        let table = table.as_ref().map(<[String; 1]>::as_slice);
         let id = match request.of {
             Some(commit_status::Of::CommitId(id)) => id,
             Some(commit_status::Of::IdempotencyKey(key)) => commit_id_of(&key)?,
             None => return Err(Error::invalid("CommitStatus needs a commit id or an idempotency key")),
         };
-        let (state, snapshot_id) = match self.engine.commits()?.status(&id).await? {
+        let (state, snapshot_id) = match self.engine.commit_status(&id, table, &defaults).await? {
             Status::Committed { snapshot_id } => (commit_status_result::State::Committed, snapshot_id),
             Status::NotCommitted => (commit_status_result::State::NotCommitted, None),
             Status::Unknown => (commit_status_result::State::Unknown, None),
@@ -128,6 +130,18 @@ impl Statements {
         };
         Ok(any.encode_to_vec())
     }
+}
+
+/// A table's own name, and what the rest of its name leaves to the session.
+fn named(table: TableRef, defaults: Defaults) -> (String, Defaults) {
+    let set = |part: String, default: Option<String>| if part.is_empty() { default } else { Some(part) };
+    let defaults = Defaults {
+        catalog: set(table.catalog, defaults.catalog),
+        schema: set(table.schema, defaults.schema),
+        branch: set(table.branch, defaults.branch),
+        as_of: defaults.as_of,
+    };
+    (table.table, defaults)
 }
 
 /// The commit id that an idempotency key stands for.
@@ -169,7 +183,7 @@ pub(super) fn change_result(done: &Done) -> ChangeResult {
         rows: done.rows,
         snapshot_id: done.snapshot_id,
         commit_id: done.commit_id.clone().unwrap_or_default(),
-        data_files: done.data_files as u64,
+        data_files: done.data_files,
         bytes: done.bytes,
     }
 }
