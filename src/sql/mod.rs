@@ -40,6 +40,7 @@ mod source;
 mod spelling;
 mod standard;
 mod start;
+mod three_valued;
 mod together;
 mod types;
 mod unique_names;

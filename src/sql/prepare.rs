@@ -33,6 +33,7 @@ use super::show;
 use super::source::{parse, parse_described, tokenize};
 use super::spelling::Spelling;
 use super::start::{PLACE, RowsOf, Start};
+use super::three_valued::three_valued;
 use super::unique_names::{is_about_names, name_by_position, name_by_text};
 use super::versions::{fold, relocate};
 use crate::catalog::{Catalogs, DEFAULT_SCHEMA};
@@ -267,6 +268,7 @@ impl Planner {
         };
         let plan = plan
             .and_then(count_occurrences)
+            .and_then(three_valued)
             .and_then(fit_literals)
             .and_then(|plan| match target {
                 Some(target) => target.fit(plan),

@@ -57,7 +57,7 @@ pub use action::{
     Action, Cause, Committed, Event, FileToRead, JournalEntry, Loaded, NewFile, NotCommitted, Outcome, ReadKind, SwapAnswer, VectorsMade,
     WriteKind,
 };
-pub use change::{COMMIT_ID_PROPERTY, Change, Isolation, Operation, RemovedFile};
+pub use change::{AFFECTED_ROWS_PROPERTY, COMMIT_ID_PROPERTY, Change, Isolation, Operation, RemovedFile};
 pub use checks::Check;
 pub use engine::Committer;
 pub use names::next_metadata_location;

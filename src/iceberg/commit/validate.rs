@@ -241,7 +241,7 @@ impl Validation<'_> {
     /// Where deleted rows are counted: no other commit deleted rows of the same data files, unless its vector is
     /// merged, which tells what it deleted.
     fn no_uncounted_deletes(&self, removals: &Removals) -> Verdict {
-        if !self.change.is_counted {
+        if self.change.counted.is_none() {
             return Ok(());
         }
         let (referenced, merged) = (self.referenced(), self.merged());

@@ -99,14 +99,22 @@ impl Changes {
         &self,
         name: &[String],
         snapshot: Option<i64>,
-        rows: BoxStream<'_, Result<RecordBatch>>,
+        mut rows: BoxStream<'_, Result<RecordBatch>>,
         defaults: &Defaults,
         commit_id: Option<&str>,
     ) -> Result<Done> {
         let (ident, _) = names::written_table(&self.planner.catalogs, defaults, name).await?;
         let commits = &self.writing()?.commits;
         // Before the stream is read, so that a wrong name is told at once.
-        commits.table(&ident).await?;
+        let table = commits.table(&ident).await?;
+        let (_, branch) = names::written_table(&self.planner.catalogs, defaults, name).await?;
+        if let Some(known) = self.done_before("DELETE", &table, &branch, commit_id).await? {
+            // The client is still sending.
+            while let Some(batch) = rows.next().await {
+                batch?;
+            }
+            return Ok(known);
+        }
         let named = named_positions(rows).await.context("table", || ident.clone())?;
         let mut rerun = 0;
         loop {
@@ -298,7 +306,7 @@ impl Changes {
         change.start = snapshot.id();
         change.isolation = delete_isolation(metadata).context("table", || ident.clone())?;
         change.filter = scope.predicate.clone();
-        change.is_counted = true;
+        change.counted = Some(delete.count);
         change.removed.extend(delete.removed());
         let empties = scope.predicate == Predicate::True
             && delete.partly.is_empty()
@@ -310,7 +318,7 @@ impl Changes {
             let rest: Vec<RemovedFile> = plan.delete_files.iter().filter(|file| !known.contains(file)).cloned().collect();
             change.removed.extend(rest);
         }
-        done.removed_files = delete.whole.len();
+        done.removed_files = delete.whole.len() as u64;
         let partly = delete.partly.iter();
         change.referenced = partly.clone().map(|file| file.target.data_file.file_path.clone()).collect();
         match mode {
@@ -325,8 +333,8 @@ impl Changes {
                     change.removed.push(RemovedFile::data_file(&target.data_file.file_path));
                     change.removed.extend(target.vector.iter().chain(&target.scoped).cloned());
                 }
-                done.rewritten_files = delete.partly.len();
-                done.data_files = added.len();
+                done.rewritten_files = delete.partly.len() as u64;
+                done.data_files = added.len() as u64;
                 done.bytes = added.iter().map(|file| file.file_size_in_bytes).sum();
                 change.referenced.clear();
                 change.created = added.iter().map(|file| file.file_path.clone()).collect();
@@ -343,18 +351,21 @@ impl Changes {
                 let written = write_position_deletes(table.io(), &self.writing()?.pool, metadata, &write_id, rows.collect()).await;
                 change.added = written.context("table", || ident.clone())?;
                 change.created = change.added.iter().map(|file| file.file_path.clone()).collect();
-                done.delete_files = change.added.len();
+                done.delete_files = change.added.len() as u64;
                 done.delete_bytes = change.added.iter().map(|file| file.file_size_in_bytes).sum();
             }
             DeleteMode::Vectors => {
                 change.vectors = partly.map(PartlyDeleted::vector_rows).collect();
                 change.vector_folder = data_folder(metadata);
-                done.delete_files = change.vectors.len();
+                done.delete_files = change.vectors.len() as u64;
             }
         }
         let merges = !change.vectors.is_empty();
         let commits = &self.writing()?.commits;
         let partly_rows: u64 = delete.partly.iter().map(|file| file.rows.len()).sum();
+        if merges {
+            change.counted = Some(delete.count - partly_rows);
+        }
         let committed = commits.commit_holding(&table, change, guard).await?;
         if merges && !committed.was_there {
             // Rows that another commit deleted first were not deleted by this one.

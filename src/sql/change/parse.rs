@@ -109,7 +109,14 @@ impl Change {
 }
 
 /// First words of statements that are read here.
-pub(in super::super) const CHANGES: &[Keyword] = &[Keyword::CREATE, Keyword::DROP, Keyword::ALTER, Keyword::INSERT, Keyword::DELETE, Keyword::TRUNCATE];
+pub(in super::super) const CHANGES: &[Keyword] = &[
+    Keyword::CREATE,
+    Keyword::DROP,
+    Keyword::ALTER,
+    Keyword::INSERT,
+    Keyword::DELETE,
+    Keyword::TRUNCATE,
+];
 
 /// Reads a statement whose first word is one of [`CHANGES`].
 ///

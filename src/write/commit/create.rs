@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::driver::{Driver, now_ms};
+use super::known::Added;
 use super::{Commits, finish, ready};
 use crate::catalog::SwapOutcome;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
@@ -116,6 +117,7 @@ impl Commits {
             ident,
             io: creation.io.clone(),
             creates: true,
+            added: Added::of_files(&change.added),
             unnamed: Some(Loaded {
                 metadata: Arc::clone(&creation.metadata),
                 location: creation.location.clone(),

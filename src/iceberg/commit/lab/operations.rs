@@ -202,12 +202,12 @@ impl Lab {
     pub(in crate::iceberg::commit) fn delete_counted(&mut self, view: &View, filter: Region, path: &str, positions: &[usize]) -> Planned {
         if self.now.metadata.format_version < 3 {
             let mut planned = self.delete_rows(view, filter, path, positions, Vec::new());
-            planned.change.is_counted = true;
+            planned.change.counted = Some(0);
             return planned;
         }
         let mut planned = self.plan(Operation::DeleteRows, filter.predicate());
         let file = view.file(path);
-        planned.change.is_counted = true;
+        planned.change.counted = Some(0);
         planned.change.vector_folder = "file:/t/data".to_owned();
         planned.change.referenced.push(path.to_owned());
         planned.change.vectors.push(VectorRows {

@@ -223,7 +223,7 @@ impl History {
         self.facts.asked.insert((path.clone(), row));
         let mut change = Change::new(Operation::DeleteRows, pinned, commit_id.clone());
         change.filter = Predicate::False;
-        change.is_counted = true;
+        change.counted = Some(0);
         change.vector_folder = "file:/t/data".to_owned();
         change.referenced = vec![path.clone()];
         change.vectors = vec![VectorRows {
