@@ -40,6 +40,7 @@ mod sql_properties;
 mod sql_run;
 mod sql_support;
 mod sql_tables;
+mod sql_three_valued;
 mod time_travel;
 mod unreliable_catalog;
 mod write;

@@ -294,7 +294,8 @@ fn random_histories_replay_serially() {
         }
     }
     println!("{HISTORIES} histories: {committed} statements committed, {refused} not");
-    assert!(committed > HISTORIES && refused > HISTORIES / 2);
+    // Deletes that are merged are not refused.
+    assert!(committed > HISTORIES && refused > HISTORIES / 4);
 }
 
 #[test]
