@@ -330,3 +330,82 @@ async fn rows_are_deleted_by_file_and_position() {
         assert_eq!(line(&w, "SELECT count(*) FROM s.t").await, "1997");
     }
 }
+
+#[tokio::test]
+async fn values_of_every_type_are_copied_as_they_are() {
+    let w = Warehouse::new().await;
+    w.run("CREATE SCHEMA s").await;
+    for version in [1, 2, 3] {
+        w.run(&format!(
+            "CREATE TABLE s.t{version} (b BOOLEAN, i INT, l BIGINT NOT NULL, f REAL, d DOUBLE, n DECIMAL(38, 10), dt DATE, tm TIME, ts TIMESTAMP, \
+             tz TIMESTAMPTZ, s STRING, u UUID, x FIXED(3), y BINARY, st STRUCT<a: INT, b: STRING>, ar ARRAY<INT>, m MAP<STRING, INT>) \
+             TBLPROPERTIES ('format-version' = '{version}', 'write.delete.mode' = 'copy-on-write')"
+        ))
+        .await;
+        w.run(&format!(
+            "INSERT INTO s.t{version} VALUES (true, -1, 9223372036854775807, 1.5, -0.25, 12345678901234567890.0123456789, DATE '1969-12-31', \
+             TIME '23:59:59.999999', TIMESTAMP '0001-01-01 00:00:00', '2024-01-01T00:00:00Z', 'ä', 'f79c3e09-677c-4bbd-a479-3f349cb785e7', \
+             X'0001ff', X'', named_struct('a', 1, 'b', 'x'), [1, NULL, 3], map(['k'], [7])), \
+             (NULL, NULL, 2, NULL, 'NaN', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL), \
+             (false, 7, 3, 'NaN', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, [], NULL)"
+        ))
+        .await;
+        let all = format!("SELECT * FROM s.t{version} WHERE l <> 3 ORDER BY l");
+        let before = w.rows(&all).await;
+        assert_eq!(before.len(), 3);
+        let done = w.run(&format!("DELETE FROM s.t{version} WHERE i = 7")).await;
+        assert_eq!((done.rows, done.rewritten_files), (1, 1));
+        assert_eq!(w.rows(&all).await, before, "v{version}");
+        assert_eq!(line(&w, &format!("SELECT count(*) FROM s.t{version}")).await, "2");
+    }
+}
+
+#[tokio::test]
+async fn a_branch_is_deleted_from_alone() {
+    let w = Warehouse::new().await;
+    two_files(&w, "t", 3, "merge-on-read").await;
+    let done = w.engine.change("DELETE FROM s.t.branch_nothing WHERE id = 5", &defaults(), With::default()).await;
+    assert_eq!(done.unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(line(&w, "SELECT count(*) FROM s.t").await, "2000");
+}
+
+#[tokio::test]
+async fn a_table_of_version_2_is_upgraded_and_its_deletes_become_vectors() {
+    let w = Warehouse::new().await;
+    two_files(&w, "t", 2, "merge-on-read").await;
+    // One delete file for both data files, and one for the first alone.
+    w.run("DELETE FROM s.t WHERE id IN (5, 1005)").await;
+    w.run("DELETE FROM s.t WHERE id IN (6, 7)").await;
+    let files = "SELECT record_count, file_format FROM s.t.delete_files ORDER BY record_count, file_format";
+    assert_eq!(line(&w, "SELECT count(*) FROM s.t").await, "1996");
+    w.run("ALTER TABLE s.t SET TBLPROPERTIES ('format-version'='3')").await;
+    let done = w.run("DELETE FROM s.t WHERE id = 8").await;
+    assert_eq!((done.rows, done.delete_files, done.rewritten_files), (1, 1, 0));
+    let count = line(&w, files).await;
+    // The vector has 5, 6, 7 and 8; what was about the first file alone is gone, what is about both stays for the second.
+    assert!(count.contains("4,PUFFIN"), "{count}");
+    assert!(count.contains("2,PARQUET") && count.matches("PARQUET").count() <= 2, "{count}");
+    assert_eq!(line(&w, "SELECT count(*) FROM s.t").await, "1995");
+    w.run("DELETE FROM s.t WHERE id = 1008").await;
+    assert_eq!(line(&w, "SELECT count(*) FROM s.t WHERE id IN (5, 6, 7, 8, 1005, 1008)").await, "0");
+    assert_eq!(line(&w, "SELECT count(*) FROM s.t").await, "1994");
+    let ids = line(&w, "SELECT count(DISTINCT _row_id), count(*) FROM s.t").await;
+    assert_eq!(ids, "1994,1994");
+}
+
+#[tokio::test]
+async fn a_table_that_is_emptied_has_no_delete_files_left() {
+    let w = Warehouse::new().await;
+    for version in [2, 3] {
+        let name = format!("t{version}");
+        two_files(&w, &name, version, "merge-on-read").await;
+        w.run(&format!("DELETE FROM s.{name} WHERE id % 10 = 1")).await;
+        let done = w.run(&format!("DELETE FROM s.{name}")).await;
+        assert_eq!((done.rows, done.removed_files, done.delete_files), (1800, 2, 0));
+        assert_eq!(line(&w, &format!("SELECT count(*) FROM s.{name}.files")).await, "0");
+        let summary = format!("SELECT summary['total-records'], summary['total-position-deletes'] FROM s.{name}.snapshots ORDER BY committed_at DESC LIMIT 1");
+        assert_eq!(line(&w, &summary).await, "0,0");
+        w.run(&format!("INSERT INTO s.{name} VALUES (1, 'z')")).await;
+        assert_eq!(line(&w, &format!("SELECT id FROM s.{name}")).await, "1");
+    }
+}

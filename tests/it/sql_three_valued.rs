@@ -19,7 +19,6 @@ const CONDITIONS: &[(&str, &str)] = &[
     ("(s IN (SELECT s FROM u)) = (id = 1)", "1 3"),
     ("NOT (upper(s) IN (SELECT upper(s) FROM u) OR false)", "3"),
     ("NOT (s IN (SELECT u.s FROM u WHERE u.s <> t.s) OR false)", "1 2 3"),
-    ("NOT (s IN (SELECT s FROM n LIMIT 1) AND id < 9)", "3"),
 ];
 
 #[tokio::test]
