@@ -144,11 +144,12 @@ UNREAD = pytest.StashKey()
 ANSWERED = pytest.StashKey()  # kinds of questions, one for each that was answered as expected
 UNANSWERED = pytest.StashKey()
 BROKEN = pytest.StashKey()
+WRITTEN = pytest.StashKey()
 SKIPPED = []
 
 
 def pytest_configure(config):
-    for key in (NOT_RUN, REFUSED, DIFFERENT, EXACT, UNREAD, ANSWERED, UNANSWERED, BROKEN):
+    for key in (NOT_RUN, REFUSED, DIFFERENT, EXACT, UNREAD, ANSWERED, UNANSWERED, BROKEN, WRITTEN):
         config.stash[key] = []
     if cases.root() is None:
         config.stash[NOT_RUN].append(cases.missing_line())
@@ -181,6 +182,7 @@ def pytest_terminal_summary(terminalreporter, config):
     section(UNREAD, "published queries that were not put to the server")
     section(UNANSWERED, "snapshots without an answer to compare with")
     section(BROKEN, "damaged files")
+    section(WRITTEN, "what deletes wrote")
     section(NOT_RUN, "NOT RUN")
 
 

@@ -42,6 +42,7 @@ DATA_FILE = {
         _optional(125, "lower_bounds", _map(126, 127, "bytes")),
         _optional(128, "upper_bounds", _map(129, 130, "bytes")),
         _optional(132, "split_offsets", {"type": "array", "items": "long", "element-id": 133}),
+        _optional(135, "equality_ids", {"type": "array", "items": "int", "element-id": 136}),
         _optional(140, "sort_order_id", "int"),
         _optional(142, "first_row_id", "long"),
         _optional(143, "referenced_data_file", "string"),
@@ -123,14 +124,15 @@ def bound(kind, value, upper=False):
 
 
 
-def write_manifest(path, table_schema, files, *, version, snapshot, sequence, content=0, explicit=False):
-    """Writes a manifest of files that one snapshot adds to an unpartitioned table; returns what a list says of it.
+def write_manifest(path, table_schema, files, *, version, snapshot, sequence, content=0, explicit=False, spec=None, partition=None):
+    """Writes a manifest of files that one snapshot adds; returns what a list says of it.
 
-    `explicit`: the sequence number stands in each entry; else it is inherited from the list.
+    `explicit`: the sequence number stands in each entry; else it is inherited from the list. Of a partitioned table
+    `spec` is the partition spec as in metadata, and `partition` the Avro record of its values.
     """
     numbers = {"sequence_number": sequence, "file_sequence_number": sequence} if explicit else {}
     entries = [{"status": 1, "snapshot_id": snapshot, **numbers, "data_file": file} for file in files]
-    return _write(path, table_schema, entries, version, snapshot, sequence, content)
+    return _write(path, table_schema, entries, version, snapshot, sequence, content, spec, partition)
 
 
 def write_merged_manifest(path, table_schema, files, *, version, snapshot, sequence):
@@ -151,23 +153,34 @@ def write_merged_manifest(path, table_schema, files, *, version, snapshot, seque
     return _write(path, table_schema, entries, version, snapshot, sequence, 0)
 
 
-def _write(path, table_schema, entries, version, snapshot, sequence, content):
+def _entry_schema(partition):
+    """The schema of entries with these partition values."""
+    if partition is None:
+        return ENTRY_SCHEMA
+    fields = [{**f, "type": partition} if f["name"] == "partition" else f for f in DATA_FILE["fields"]]
+    of_file = {**DATA_FILE, "fields": fields}
+    entry = {**MANIFEST_ENTRY, "fields": [{**f, "type": of_file} if f["name"] == "data_file" else f for f in MANIFEST_ENTRY["fields"]]}
+    return fastavro.parse_schema(entry)
+
+
+def _write(path, table_schema, entries, version, snapshot, sequence, content, spec=None, partition=None):
+    spec = spec or {"spec-id": 0, "fields": []}
     header = {
         "schema": json.dumps(table_schema),
-        "schema-id": "0",
-        "partition-spec": "[]",
-        "partition-spec-id": "0",
+        "schema-id": str(table_schema.get("schema-id", 0)),
+        "partition-spec": json.dumps(spec["fields"]),
+        "partition-spec-id": str(spec["spec-id"]),
         "format-version": str(version),
         "content": "deletes" if content else "data",
     }
     with path.open("wb") as out:
-        fastavro.writer(out, ENTRY_SCHEMA, entries, metadata=header, codec="deflate")
+        fastavro.writer(out, _entry_schema(partition), entries, metadata=header, codec="deflate")
     files = [[entry["data_file"] for entry in entries if entry["status"] == status] for status in (1, 0)]
     rows = [sum(file["record_count"] for file in part) for part in files]
     return {
         "manifest_path": str(path),
         "manifest_length": path.stat().st_size,
-        "partition_spec_id": 0,
+        "partition_spec_id": spec["spec-id"],
         "content": content,
         "sequence_number": sequence,
         "min_sequence_number": min([sequence, *(entry.get("sequence_number") or sequence for entry in entries)]),
@@ -178,7 +191,7 @@ def _write(path, table_schema, entries, version, snapshot, sequence, content):
         "added_rows_count": rows[0],
         "existing_rows_count": rows[1],
         "deleted_rows_count": 0,
-        "partitions": [],
+        "partitions": None if spec["fields"] else [],
     }
 
 
