@@ -393,7 +393,7 @@ fn show_places(resolved: &mut [Resolved], rows: &RowsOf, named: Vec<HiddenColumn
         return Err(Error::unsupported(message).with("table", snapshot.table()));
     }
     let missing: Vec<HiddenColumn> = PLACE.into_iter().filter(|kind| !named.contains(kind)).collect();
-    *snapshot = hidden::with_hidden(Arc::clone(snapshot), &missing)?;
+    *snapshot = hidden::with_places(Arc::clone(snapshot), &missing)?;
     Ok(())
 }
 

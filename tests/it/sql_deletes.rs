@@ -364,7 +364,10 @@ async fn values_of_every_type_are_copied_as_they_are() {
 async fn a_branch_is_deleted_from_alone() {
     let w = Warehouse::new().await;
     two_files(&w, "t", 3, "merge-on-read").await;
-    let done = w.engine.change("DELETE FROM s.t.branch_nothing WHERE id = 5", &defaults(), With::default()).await;
+    let done = w
+        .engine
+        .change("DELETE FROM s.t.branch_nothing WHERE id = 5", &defaults(), With::default())
+        .await;
     assert_eq!(done.unwrap_err().kind(), ErrorKind::NotFound);
     assert_eq!(line(&w, "SELECT count(*) FROM s.t").await, "2000");
 }
@@ -403,7 +406,9 @@ async fn a_table_that_is_emptied_has_no_delete_files_left() {
         let done = w.run(&format!("DELETE FROM s.{name}")).await;
         assert_eq!((done.rows, done.removed_files, done.delete_files), (1800, 2, 0));
         assert_eq!(line(&w, &format!("SELECT count(*) FROM s.{name}.files")).await, "0");
-        let summary = format!("SELECT summary['total-records'], summary['total-position-deletes'] FROM s.{name}.snapshots ORDER BY committed_at DESC LIMIT 1");
+        let summary = format!(
+            "SELECT summary['total-records'], summary['total-position-deletes'] FROM s.{name}.snapshots ORDER BY committed_at DESC LIMIT 1"
+        );
         assert_eq!(line(&w, &summary).await, "0,0");
         w.run(&format!("INSERT INTO s.{name} VALUES (1, 'z')")).await;
         assert_eq!(line(&w, &format!("SELECT id FROM s.{name}")).await, "1");

@@ -15,7 +15,10 @@ const CONDITIONS: &[(&str, &str)] = &[
     ("NOT (s IN (SELECT s FROM e) OR id = 9)", "1 2 3"),
     ("(s IN (SELECT s FROM e)) IS NULL", ""),
     ("s IN (SELECT s FROM n) OR id = 3", "1 3"),
-    ("CASE WHEN s IN (SELECT s FROM n) THEN 1 WHEN s NOT IN (SELECT s FROM n) THEN 2 ELSE 3 END = 3", "2 3"),
+    (
+        "CASE WHEN s IN (SELECT s FROM n) THEN 1 WHEN s NOT IN (SELECT s FROM n) THEN 2 ELSE 3 END = 3",
+        "2 3",
+    ),
     ("(s IN (SELECT s FROM u)) = (id = 1)", "1 3"),
     ("NOT (upper(s) IN (SELECT upper(s) FROM u) OR false)", "3"),
     ("NOT (s IN (SELECT u.s FROM u WHERE u.s <> t.s) OR false)", "1 2 3"),
@@ -37,7 +40,10 @@ async fn a_condition_that_is_unknown_is_not_taken_for_false() {
         w.run(statement).await;
     }
     for (condition, expected) in CONDITIONS {
-        let condition = condition.replace("FROM u", "FROM s.u").replace("FROM n", "FROM s.n").replace("FROM e", "FROM s.e");
+        let condition = condition
+            .replace("FROM u", "FROM s.u")
+            .replace("FROM n", "FROM s.n")
+            .replace("FROM e", "FROM s.e");
         let rows = w.rows(&format!("SELECT id FROM s.t WHERE {condition} ORDER BY id")).await;
         assert_eq!(rows[1..].join(" "), *expected, "{condition}");
     }

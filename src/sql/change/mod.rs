@@ -13,6 +13,7 @@ mod literals;
 mod names;
 mod parse;
 mod parse_delete;
+mod places;
 mod rewrite;
 mod types;
 mod uuid_text;
