@@ -11,6 +11,7 @@ mod dialect;
 mod engine;
 mod errors;
 mod exact;
+mod floored;
 mod functions;
 mod gate;
 mod hidden;
@@ -41,6 +42,8 @@ mod standard;
 mod together;
 mod types;
 mod unique_names;
+mod uuid_text;
+mod values;
 mod variant_get;
 mod versions;
 

@@ -4,6 +4,7 @@
 //! says it did, it did (rows counted as they were written, a commit known to be made).
 
 mod create;
+mod decimals;
 mod exactly;
 mod execute;
 mod insert;
@@ -11,7 +12,6 @@ mod literals;
 mod names;
 mod parse;
 mod types;
-mod uuid_text;
 
 pub(super) use execute::{Changes, count_schema, read};
 pub use execute::{Done, With, Writing};
