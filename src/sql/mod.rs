@@ -11,6 +11,7 @@ mod dialect;
 mod engine;
 mod errors;
 mod exact;
+mod floored;
 mod functions;
 mod gate;
 mod hidden;
@@ -44,6 +45,8 @@ mod three_valued;
 mod together;
 mod types;
 mod unique_names;
+mod uuid_text;
+mod values;
 mod variant_get;
 mod versions;
 

@@ -35,6 +35,7 @@ use super::spelling::Spelling;
 use super::start::{PLACE, RowsOf, Start};
 use super::three_valued::three_valued;
 use super::unique_names::{is_about_names, name_by_position, name_by_text};
+use super::values::computable;
 use super::versions::{fold, relocate};
 use crate::catalog::{Catalogs, DEFAULT_SCHEMA};
 use crate::error::{Error, Result};
@@ -267,6 +268,7 @@ impl Planner {
             None => plan_uniquely(&sql_to_rel, *ast, target.is_some_and(Target::goes_by_position))?,
         };
         let plan = plan
+            .and_then(computable)
             .and_then(count_occurrences)
             .and_then(three_valued)
             .and_then(fit_literals)

@@ -1,26 +1,59 @@
-//! Text as uuids, for columns of that type.
+//! Text as uuids: for columns of that type, and for `CAST(.. AS UUID)` and `UUID '..'`.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, FixedSizeBinaryBuilder};
 use arrow::compute::cast;
-use arrow::datatypes::DataType;
-use datafusion::common::{DataFusionError, Result};
-use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
+use arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::common::{DFSchema, DataFusionError, Result};
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::{
+    Cast, ColumnarValue, Expr, ExprSchemable, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
 use uuid::Uuid;
 
+use super::literals::EXTENSION;
 use crate::error::Error;
+use crate::table::TYPE_NAME_KEY;
 
-/// The function.
-pub(super) static TEXT_TO_UUID: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
-    Arc::new(ScalarUDF::from(TextToUuid {
+/// Text as the bytes of a uuid for a column; what is one already stays. The rows of VALUES need one form of a type,
+/// so this one does not say that it is of uuids: the column does.
+pub(super) fn as_uuid(value: Expr) -> Expr {
+    call(value, false)
+}
+
+fn call(value: Expr, says_uuid: bool) -> Expr {
+    let function = TextToUuid {
         signature: Signature::any(1, Volatility::Immutable),
-    }))
-});
+        says_uuid,
+    };
+    Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::from(function)), vec![value]))
+}
+
+/// The type of uuids, as of a column.
+pub(super) fn uuid_field(name: &str) -> FieldRef {
+    let metadata = [(TYPE_NAME_KEY, "uuid"), (EXTENSION.0, EXTENSION.1)];
+    let metadata = metadata.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    Arc::new(Field::new(name, DataType::FixedSizeBinary(16), true).with_metadata(metadata.into()))
+}
+
+/// A cast to this type; other expressions stay. The engine casts no text to it.
+pub(super) fn uuid_cast(expr: Expr, schema: &DFSchema) -> Expr {
+    match expr {
+        Expr::Cast(Cast { expr, field }) if is_uuid(&field) && expr.get_type(schema).is_ok_and(|of| of.is_string()) => call(*expr, true),
+        other => other,
+    }
+}
+
+fn is_uuid(field: &Field) -> bool {
+    field.metadata().get(EXTENSION.0).is_some_and(|name| name == EXTENSION.1)
+}
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct TextToUuid {
     signature: Signature,
+    /// The result is marked as uuids.
+    says_uuid: bool,
 }
 
 impl ScalarUDFImpl for TextToUuid {
@@ -34,6 +67,15 @@ impl ScalarUDFImpl for TextToUuid {
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
         Ok(DataType::FixedSizeBinary(16))
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let is_nullable = args.arg_fields.first().is_none_or(|of| of.is_nullable());
+        Ok(Arc::new(if self.says_uuid {
+            uuid_field(self.name()).as_ref().clone().with_nullable(is_nullable)
+        } else {
+            Field::new(self.name(), DataType::FixedSizeBinary(16), true)
+        }))
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

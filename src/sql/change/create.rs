@@ -67,7 +67,7 @@ impl CreateTable {
     }
 
     fn fields(&self, query: Option<&ArrowSchema>, format_version: u8) -> Result<Vec<NestedField>> {
-        let mut ids = Ids::default();
+        let mut ids = Ids::new(format_version);
         let mut fields = match query {
             Some(_) if !self.columns.is_empty() => {
                 return Err(Error::unsupported(
@@ -168,6 +168,13 @@ fn default(expr: &Expr, of: &Type) -> Result<Option<Literal>> {
         Expr::TypedString(typed) => json(&typed.value.value, false, of),
         _ => None,
     };
+    if let (Some(PrimitiveType::Decimal { scale, .. }), Some(serde_json::Value::String(text))) = (of.as_primitive(), &json)
+        && text.split_once('.').map_or(0, |(_, fraction)| fraction.len()) > usize::from(*scale)
+    {
+        return Err(Error::invalid(format!(
+            "DEFAULT {expr} has more digits than a column of type {of} keeps"
+        )));
+    }
     let literal = Literal::from_json(of, &json.ok_or_else(wrong)?);
     literal.map(Some).map_err(|e| wrong().with_source(e))
 }
@@ -176,7 +183,8 @@ fn json(value: &Value, negative: bool, of: &Type) -> Option<serde_json::Value> {
     let signed = |text: &str| if negative { format!("-{text}") } else { text.to_owned() };
     match (value, of.as_primitive()) {
         (Value::Boolean(value), _) if !negative => Some((*value).into()),
-        (Value::Number(text, _), Some(PrimitiveType::Decimal { scale, .. })) => Some(with_scale(&signed(text), *scale)?.into()),
+        (Value::Number(text, _), Some(PrimitiveType::Decimal { scale, .. })) => Some(with_scale(&signed(text), *scale).into()),
+        (Value::SingleQuotedString(text), Some(PrimitiveType::Decimal { scale, .. })) if !negative => Some(with_scale(text, *scale).into()),
         (Value::Number(text, _), _) => serde_json::from_str(&signed(text)).ok(),
         (Value::SingleQuotedString(text), Some(PrimitiveType::Timestamp | PrimitiveType::TimestampNs)) if !negative => {
             Some(text.replacen(' ', "T", 1).into())
@@ -193,15 +201,15 @@ fn json(value: &Value, negative: bool, of: &Type) -> Option<serde_json::Value> {
     }
 }
 
-/// A decimal's digits with exactly so many behind the point.
-fn with_scale(text: &str, scale: u8) -> Option<String> {
+/// A decimal's digits with exactly so many behind the point, or more where it has more that are not zero.
+fn with_scale(text: &str, scale: u8) -> String {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let missing = usize::from(scale).checked_sub(fraction.len())?;
-    let zeros = "0".repeat(missing);
-    Some(match scale {
-        0 => whole.to_owned(),
+    let fraction = fraction.trim_end_matches('0');
+    let zeros = "0".repeat(usize::from(scale).saturating_sub(fraction.len()));
+    match (fraction, scale) {
+        ("", 0) => whole.to_owned(),
         _ => format!("{whole}.{fraction}{zeros}"),
-    })
+    }
 }
 
 fn no_column(path: &[String]) -> Error {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use datafusion::common::ScalarValue;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use tokio::sync::Semaphore;
@@ -204,6 +203,7 @@ impl Changes {
                 properties,
             } => {
                 let (catalog, schema) = names::schema(catalogs, defaults, name)?;
+                names::check_new_schema(&schema)?;
                 let created = catalogs.writable(catalog.name())?.create_namespace(&schema, properties).await;
                 match created {
                     Err(e) if *if_not_exists && e.kind() == ErrorKind::AlreadyExists => {}
@@ -459,16 +459,8 @@ fn of_commit(mut done: Done, snapshot_id: i64, commit_id: String) -> Done {
 
 /// The columns of a table as an INSERT fills them.
 fn written(metadata: &TableMetadata) -> Result<Vec<Written>> {
-    let columns = written_columns(metadata.current_schema()?)?.into_iter().map(|column| {
-        let default = column
-            .default
-            .map(|value| ScalarValue::try_from_array(&value, 0).map_err(from_datafusion));
-        Ok(Written {
-            is_uuid: column.is_uuid,
-            field: column.field,
-            default: default.transpose()?,
-        })
-    });
+    let columns = written_columns(metadata.current_schema()?)?.into_iter();
+    let columns = columns.map(|column| Written::new(column));
     columns.collect()
 }
 

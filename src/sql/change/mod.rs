@@ -4,6 +4,7 @@
 //! says it did, it did (rows counted as they were written, a commit known to be made).
 
 mod create;
+mod decimals;
 mod delete;
 mod delete_scope;
 mod exactly;
@@ -16,7 +17,6 @@ mod parse_delete;
 mod places;
 mod rewrite;
 mod types;
-mod uuid_text;
 
 pub(super) use execute::{Changes, count_schema, read};
 pub use execute::{Done, With, Writing};
