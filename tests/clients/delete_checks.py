@@ -131,9 +131,9 @@ def check_same_rows(expected, found, who):
         assert a.equals(b), f"{who}: column {number} of {expected.schema.names}"
 
 
-def duck_table(table):
+def duck_table(metadata_file):
     """All rows as DuckDB's `iceberg_scan` reads them."""
-    return other_readers.duck().execute(f"SELECT * FROM iceberg_scan('{table.metadata_location}')").to_arrow_table()
+    return other_readers.duck().execute(f"SELECT * FROM iceberg_scan('{metadata_file}')").to_arrow_table()
 
 
 def amplification(writing, name, sql, rows):

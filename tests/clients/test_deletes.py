@@ -4,8 +4,8 @@ Each table has more than a hundred thousand rows with nulls and NaN, three or mo
 pages, and deletes of every kind from before. Random statements are put to the server, to DuckDB's tables in memory
 and to an Arrow table (tests/clients/delete_statements.py): each has to delete as many rows as both say. `fsck` looks
 after every tenth statement and at the end; then the server, DuckDB's `iceberg_scan` and pyiceberg have exactly the rows
-of the models. pyiceberg takes no equality deletes: it reads the snapshot without these, and what they deleted is
-taken off.
+of the models. pyiceberg takes no equality deletes, and DuckDB ends with an error where they are of a partition and some
+partition is null: then they read the snapshot without these, and what they deleted is taken off.
 """
 
 import os
@@ -137,8 +137,13 @@ def check_everywhere(made, table, folder):
     rows = made.models.rows
     assert sorted(rows["id"].to_pylist()) == [row[0] for row in made.models.duck.execute(f"SELECT id FROM s.{made.name} ORDER BY id").fetchall()]
     check_same_rows(rows, made.writing.table(f"SELECT * FROM s.{made.name}"), "the server")
-    check_same_rows(rows, duck_table(table), "DuckDB")
-    theirs = StaticTable.from_metadata(str(hand_commits.without_equality_deletes(table, folder))).scan().to_arrow()
-    by_key = pc.is_in(theirs["id"], pa.array(sorted(made.by_key), pa.int64()))
-    check_same_rows(rows, theirs.filter(pc.invert(by_key)), "pyiceberg")
+    without = hand_commits.without_equality_deletes(table, folder)
+    by_key = pa.array(sorted(made.by_key), pa.int64())
+    theirs = StaticTable.from_metadata(str(without)).scan().to_arrow()
+    check_same_rows(rows, theirs.filter(pc.invert(pc.is_in(theirs["id"], by_key))), "pyiceberg")
+    if len(table.specs()) == 1 and not table.spec().fields:
+        check_same_rows(rows, duck_table(table.metadata_location), "DuckDB")
+    else:
+        theirs = duck_table(without)
+        check_same_rows(rows, theirs.filter(pc.invert(pc.is_in(theirs["id"], by_key))), "DuckDB")
     assert other_readers.fsck(table) == ""
