@@ -93,9 +93,10 @@ pub trait WritableCatalog: Send + Sync + Debug {
     /// Errors: `NotFound` for the schema.
     async fn new_location(&self, ident: &TableIdent) -> Result<String>;
 
-    /// Whether a new table of this name may lie at a location, before anything is written there.
+    /// Whether files of a new table of this name may lie below a location, before anything is written there.
     ///
-    /// Errors: `PermissionDenied` outside of the catalog's folders.
+    /// Errors: `PermissionDenied` outside of the catalog's folders; `InvalidInput` for what is no path, for a folder
+    /// around one of these, and for one that lies in another table's or holds it.
     async fn check_location(&self, ident: &TableIdent, location: &str) -> Result<()>;
 
     /// What the catalog says about a table now; `None` when there is no such table.

@@ -3,7 +3,7 @@
 //!
 //! Invariant: a file that cannot be read is a finding and ends nothing, so that all findings are told.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::manifest::{FileContent, Manifest, ManifestFile, read_manifest_list_in_full};
@@ -35,8 +35,8 @@ impl TableCheck {
     }
 }
 
-/// A manifest is read once, though it is in many snapshots.
-type Manifests = HashMap<(String, i64), Option<Arc<Manifest>>>;
+/// A manifest is read once, though it is in many snapshots. What its entries inherit belongs to the list.
+type Manifests = HashMap<(String, i64, Option<u64>), Option<Arc<Manifest>>>;
 
 /// Checks all snapshots of the table.
 ///
@@ -61,7 +61,7 @@ pub async fn check_table(table: &IcebergTable) -> Result<TableCheck> {
             Err(error) => check.find(format!("snapshot {}: {error}", snapshot.snapshot_id)),
         }
     }
-    check.manifests = manifests.len();
+    check.manifests = manifests.keys().map(|(location, ..)| location).collect::<HashSet<_>>().len();
     check.files = files.len();
     for (path, (size, content)) in files {
         check_file(table, &path, size, content, &mut check).await;
@@ -87,7 +87,7 @@ async fn check_snapshot(
     let mut rules = SnapshotRules::new(metadata, snapshot);
     let mut is_whole = true;
     for entry in listed {
-        let key = (entry.location.clone(), entry.sequence_number);
+        let key = (entry.location.clone(), entry.sequence_number, entry.first_row_id);
         let known = manifests.get(&key).cloned();
         let manifest = match known {
             Some(manifest) => manifest,

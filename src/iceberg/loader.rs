@@ -14,7 +14,7 @@ use crate::table::{TableIdent, TableLocation};
 const METADATA_LIMIT: u64 = 512 << 20;
 
 /// Properties that name folders of a table's files besides its location.
-const PATH_PROPERTIES: [&str; 4] = [
+pub const PATH_PROPERTIES: [&str; 4] = [
     "write.data.path",
     "write.metadata.path",
     "write.folder-storage.path",

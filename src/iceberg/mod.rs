@@ -29,7 +29,7 @@ mod written;
 pub use arrow_schema::arrow_columns;
 pub use delete_targets::{DeletePlan, DeleteTarget};
 pub use fsck::{TableCheck, check_table};
-pub use loader::TableLoader;
+pub use loader::{PATH_PROPERTIES, TableLoader};
 pub use partition_path::partition_path;
 pub use partition_type::partition_type;
 pub use summary::{PARTITION_LIMIT_PROPERTY, SummaryBuilder};

@@ -29,6 +29,11 @@ pub(super) fn real_path(path: &Path) -> io::Result<PathBuf> {
     Ok(real)
 }
 
+/// Where a path really is, whether it exists or not; `None` where that cannot be told. Blocks for a moment.
+pub fn real_place(path: &str) -> Option<String> {
+    real_path(Path::new(path)).ok()?.to_str().map(str::to_owned)
+}
+
 /// True where `path`, by its name and by the links it goes through, lies below one of `folders` or is
 /// one of them. Neither needs to exist. Blocks for a moment.
 pub fn lies_below(path: &str, folders: &[String]) -> bool {
@@ -38,12 +43,11 @@ pub fn lies_below(path: &str, folders: &[String]) -> bool {
     if path.contains("://") {
         return folders.iter().any(|folder| below(path, folder));
     }
-    let Some(real) = real_path(Path::new(path)).ok().and_then(|real| real.to_str().map(str::to_owned)) else {
+    let Some(real) = real_place(path) else {
         return false;
     };
     folders.iter().any(|folder| {
-        let real_folder = real_path(Path::new(folder.trim_end_matches('/')));
-        let real_folder = real_folder.ok().and_then(|f| f.to_str().map(str::to_owned));
+        let real_folder = real_place(folder.trim_end_matches('/'));
         let by_name = below(path, folder) || real_folder.as_ref().is_some_and(|f| below(path, f));
         by_name && real_folder.is_some_and(|f| below(&real, &f))
     })

@@ -16,7 +16,7 @@ mod writer;
 mod write_tests;
 
 pub use append_log::AppendLog;
-pub use confine::lies_below;
+pub use confine::{lies_below, real_place};
 pub use counters::{FileKind, IoCounters};
 pub use path_map::{PathMap, normalise};
 pub use table_io::{Storage, TableIo};

@@ -52,6 +52,15 @@ pub trait WriteFaults: Send + Sync + Debug {
     fn at(&self, step: WriteStep, location: &str) -> Result<()>;
 }
 
+/// Removes the folders below that hold nothing. What fails stays.
+fn remove_empty_below(folder: &Path) {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+        remove_empty_below(&entry.path());
+        let _ = std::fs::remove_dir(entry.path());
+    }
+}
+
 impl TableIo {
     /// Creates a file that must not be there yet. `location` is resolved; it should hold something that is
     /// unique to this call (a uuid in the name, a commit id in the bytes), since equal bytes count as ours.
@@ -118,6 +127,37 @@ impl TableIo {
             Err(object_store::Error::NotFound { .. }) => Ok(false),
             Err(e) => Err(write_error(e, location)),
         }
+    }
+
+    /// The topmost folder, of this one and those around it, that is not there yet. `folder` is an absolute path.
+    ///
+    /// Errors: `Unavailable`.
+    pub async fn first_missing(&self, folder: &str) -> Result<Option<String>> {
+        let named = PathBuf::from(folder);
+        let missing = blocking(move || {
+            let is_missing = |folder: &&Path| matches!(folder.symlink_metadata(), Err(e) if e.kind() == std::io::ErrorKind::NotFound);
+            Ok(named.ancestors().take_while(is_missing).last().map(Path::to_path_buf))
+        });
+        let missing = missing.await?.map_err(|e| local_error(e, folder))?;
+        Ok(missing.and_then(|missing| missing.to_str().map(str::to_owned)))
+    }
+
+    /// Removes the folders below `folder` that hold nothing, then it and those around it up to `top`. No file is
+    /// touched, and a folder with something in it stays.
+    pub async fn remove_empty_folders(&self, folder: &str, top: &str) -> Result<()> {
+        let (folder, top) = (PathBuf::from(folder), PathBuf::from(top));
+        blocking(move || {
+            remove_empty_below(&folder);
+            let around = folder.ancestors().take_while(|around| around.starts_with(&top));
+            for around in around {
+                if std::fs::remove_dir(around).is_err() {
+                    break;
+                }
+            }
+            Ok(())
+        })
+        .await?
+        .map_err(|e| local_error(e, "a folder"))
     }
 
     /// The store's path of something that may be written: a resolved location whose folder, links

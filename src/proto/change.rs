@@ -22,7 +22,8 @@ pub struct TableRef {
 pub struct AppendRows {
     #[prost(message, optional, tag = "1")]
     pub table: Option<TableRef>,
-    /// Sent again with the same key, the rows are not appended again.
+    /// Sent again with the same key, the rows are not appended again, and the answer is that of the first time.
+    /// A key belongs to one branch of a table.
     #[prost(string, tag = "2")]
     pub idempotency_key: String,
 }
@@ -84,6 +85,9 @@ pub struct ChangeResult {
 pub struct CommitStatus {
     #[prost(oneof = "commit_status::Of", tags = "1, 2")]
     pub of: Option<commit_status::Of>,
+    /// The table that it was for. Needed for a key that was used on several.
+    #[prost(message, optional, tag = "3")]
+    pub table: Option<TableRef>,
 }
 
 /// Nested types of [`CommitStatus`].

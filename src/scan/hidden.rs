@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Int32Array, Int64Array, StringArray, new_null_array};
 use arrow::buffer::BooleanBuffer;
+use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
 
 use super::adapt::repeat;
@@ -134,7 +135,10 @@ fn source(kind: HiddenColumn, column: &Column, task: &FileScanTask) -> Result<So
     let origin = &task.origin;
     let null = || Source::Constant(new_null_array(column.field.data_type(), 1));
     Ok(match kind {
-        HiddenColumn::File => Source::Constant(Arc::new(StringArray::from(vec![task.recorded_path.as_str()]))),
+        HiddenColumn::File => {
+            let path: ArrayRef = Arc::new(StringArray::from(vec![task.recorded_path.as_str()]));
+            Source::Constant(cast(&path, column.field.data_type())?)
+        }
         HiddenColumn::Position => Source::Position,
         HiddenColumn::SpecId => Source::Constant(Arc::new(Int32Array::from(vec![origin.spec_id]))),
         HiddenColumn::Partition => match &origin.partition {

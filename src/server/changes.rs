@@ -94,7 +94,7 @@ impl Statements {
     ) -> Result<Bytes> {
         let done = if is_named(command, DELETE_POSITIONS) {
             let request: DeletePositions = message(command, DELETE_POSITIONS)?;
-            let (table, defaults) = named(request.table, defaults, "DeletePositions")?;
+            let (table, defaults) = required(request.table, defaults, "DeletePositions")?;
             let commit_id = optional_id(&request.idempotency_key)?;
             let (snapshot, commit_id) = (request.snapshot, commit_id.as_deref());
             self.engine
@@ -102,7 +102,7 @@ impl Statements {
                 .await?
         } else {
             let request: AppendRows = message(command, APPEND)?;
-            let (table, defaults) = named(request.table, defaults, "AppendRows")?;
+            let (table, defaults) = required(request.table, defaults, "AppendRows")?;
             let commit_id = optional_id(&request.idempotency_key)?;
             self.engine.append(&[table], rows(), &defaults, commit_id.as_deref()).await?
         };
@@ -110,14 +110,22 @@ impl Statements {
     }
 
     /// Action CommitStatus.
-    pub(super) async fn commit_status(&self, body: &[u8]) -> Result<Vec<u8>> {
+    pub(super) async fn commit_status(&self, body: &[u8], defaults: Defaults) -> Result<Vec<u8>> {
         let request: CommitStatus = decode(body, "sandur.v1.CommitStatus")?;
+        let (table, defaults) = match request.table.filter(|table| !table.table.is_empty()) {
+            Some(table) => {
+                let (table, defaults) = named(table, defaults);
+                (Some([table]), defaults)
+            }
+            None => (None, defaults),
+        };
+        let table = table.as_ref().map(<[String; 1]>::as_slice);
         let id = match request.of {
             Some(commit_status::Of::CommitId(id)) => id,
             Some(commit_status::Of::IdempotencyKey(key)) => commit_id_of(&key)?,
             None => return Err(Error::invalid("CommitStatus needs a commit id or an idempotency key")),
         };
-        let (state, snapshot_id) = match self.engine.commits()?.status(&id).await? {
+        let (state, snapshot_id) = match self.engine.commit_status(&id, table, &defaults).await? {
             Status::Committed { snapshot_id } => (commit_status_result::State::Committed, snapshot_id),
             Status::NotCommitted => (commit_status_result::State::NotCommitted, None),
             Status::Unknown => (commit_status_result::State::Unknown, None),
@@ -134,10 +142,15 @@ impl Statements {
     }
 }
 
-/// The table that a command names, and the defaults that it sets.
-fn named(table: Option<TableRef>, defaults: Defaults, command: &str) -> Result<(String, Defaults)> {
+/// The table that a command names, and what the rest of its name leaves to the session.
+fn required(table: Option<TableRef>, defaults: Defaults, command: &str) -> Result<(String, Defaults)> {
     let table = table.filter(|table| !table.table.is_empty());
     let table = table.ok_or_else(|| Error::invalid(format!("{command} needs a table")))?;
+    Ok(named(table, defaults))
+}
+
+/// A table's own name, and what the rest of its name leaves to the session.
+fn named(table: TableRef, defaults: Defaults) -> (String, Defaults) {
     let set = |part: String, default: Option<String>| if part.is_empty() { default } else { Some(part) };
     let defaults = Defaults {
         catalog: set(table.catalog, defaults.catalog),
@@ -145,7 +158,7 @@ fn named(table: Option<TableRef>, defaults: Defaults, command: &str) -> Result<(
         branch: set(table.branch, defaults.branch),
         as_of: defaults.as_of,
     };
-    Ok((table.table, defaults))
+    (table.table, defaults)
 }
 
 fn optional_id(key: &str) -> Result<Option<String>> {
@@ -199,11 +212,11 @@ pub(super) fn change_result(done: &Done) -> ChangeResult {
         rows: done.rows,
         snapshot_id: done.snapshot_id,
         commit_id: done.commit_id.clone().unwrap_or_default(),
-        data_files: done.data_files as u64,
+        data_files: done.data_files,
         bytes: done.bytes,
-        delete_files: done.delete_files as u64,
+        delete_files: done.delete_files,
         delete_bytes: done.delete_bytes,
-        rewritten_files: done.rewritten_files as u64,
-        removed_files: done.removed_files as u64,
+        rewritten_files: done.rewritten_files,
+        removed_files: done.removed_files,
     }
 }

@@ -219,7 +219,11 @@ impl Inner {
                 self.statements.close(&request_body).await;
                 Ok((Vec::new(), MetadataMap::new()))
             }
-            COMMIT_STATUS => Ok((vec![self.statements.commit_status(&action.body).await?.into()], MetadataMap::new())),
+            COMMIT_STATUS => {
+                let defaults: Defaults = self.sessions.defaults(request).await;
+                let result = self.statements.commit_status(&action.body, defaults).await?;
+                Ok((vec![result.into()], MetadataMap::new()))
+            }
             SET_OPTIONS => self.sessions.set(request, &action.body, catalogs).await.map(reply),
             GET_OPTIONS => self.sessions.get(request).await.map(reply),
             CLOSE_SESSION => Ok(reply(self.sessions.close(request).await)),

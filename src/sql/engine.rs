@@ -21,7 +21,7 @@ use crate::config::Config;
 use crate::crash;
 use crate::error::{Error, Result};
 use crate::table::{AsOf, TableIdent};
-use crate::write::commit::Commits;
+use crate::write::commit::{CommitStatus, Commits};
 
 /// Session defaults that names are resolved against.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -194,9 +194,11 @@ impl Engine {
     }
 
     /// Appends rows to a table of this name (one to three parts, maybe with `branch_x` behind), all in one commit;
-    /// columns are matched by name. With a `commit_id` that the table has already nothing is appended.
+    /// columns are matched by name. With a `commit_id` that the table has already nothing is appended, and what was
+    /// done then is told again.
     ///
-    /// Errors: those of the stream; `InvalidInput` for columns that do not fit; as [`Self::change`].
+    /// Errors: those of the stream; `InvalidInput` for columns that do not fit, and for a `commit_id` that the table has on
+    /// another branch; as [`Self::change`].
     pub async fn append(
         &self,
         name: &[String],
@@ -225,6 +227,13 @@ impl Engine {
         let done = self.changes.delete_positions(name, snapshot, rows, defaults, commit_id).await;
         crash::point("answer");
         done
+    }
+
+    /// What became of the commit of an id; `name` is the table that it was for, where the id may be of several.
+    ///
+    /// Errors: `NotFound` for the table; as [`Commits::status`].
+    pub async fn commit_status(&self, commit_id: &str, name: Option<&[String]>, defaults: &Defaults) -> Result<CommitStatus> {
+        self.changes.status(commit_id, name, defaults).await
     }
 
     /// Runs a statement on its pinned snapshots. `parameters`: a batch with one column per

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use arrow::datatypes::{FieldRef, Schema, SchemaRef};
+use arrow::datatypes::{DataType, FieldRef, Schema, SchemaRef};
 use datafusion::sql::sqlparser::ast::{
     ExcludeSelectItem, Ident, JoinConstraint, JoinOperator, ObjectName, Query, Select, SelectItem, SelectItemQualifiedWildcardKind,
     Statement as Ast, TableAlias, TableAliasColumnDef, TableFactor, TableWithJoins, VisitMut, VisitorMut, WildcardAdditionalOptions,
@@ -54,10 +54,19 @@ pub(super) fn available<'a>(named: Vec<HiddenColumn>, schemas: impl Iterator<Ite
 ///
 /// Errors: `Unsupported` where the table's cannot be given.
 pub(super) fn with_hidden(snapshot: Arc<dyn Snapshot>, kinds: &[HiddenColumn]) -> Result<Arc<dyn Snapshot>> {
+    with_fields(snapshot, kinds, |_, field| field)
+}
+
+fn with_fields(
+    snapshot: Arc<dyn Snapshot>,
+    kinds: &[HiddenColumn],
+    shown: impl Fn(HiddenColumn, FieldRef) -> FieldRef,
+) -> Result<Arc<dyn Snapshot>> {
     let mut fields: Vec<FieldRef> = snapshot.schema().fields().iter().cloned().collect();
     let mut columns = snapshot.columns().to_vec();
     for kind in kinds {
         if let Some(field) = snapshot.hidden_column(*kind)? {
+            let field = shown(*kind, field);
             columns.push(kind.column(&field));
             fields.push(field);
         }
@@ -71,6 +80,19 @@ pub(super) fn with_hidden(snapshot: Arc<dyn Snapshot>, kinds: &[HiddenColumn]) -
         schema: Arc::new(schema),
         columns,
     }))
+}
+
+/// As [`with_hidden`], with paths of files once for many rows: for statements that look at every row's.
+///
+/// Errors: as [`with_hidden`].
+pub(super) fn with_places(snapshot: Arc<dyn Snapshot>, kinds: &[HiddenColumn]) -> Result<Arc<dyn Snapshot>> {
+    with_fields(snapshot, kinds, |kind, field| match kind {
+        HiddenColumn::File => {
+            let shared = DataType::Dictionary(Box::new(DataType::Int32), Box::new(field.data_type().clone()));
+            Arc::new(field.as_ref().clone().with_data_type(shared))
+        }
+        _ => field,
+    })
 }
 
 /// Names of the hidden columns in a snapshot's schema.

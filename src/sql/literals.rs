@@ -22,8 +22,10 @@ use datafusion::sql::sqlparser::ast;
 use uuid::Uuid;
 
 use super::exact::{exact, is_comparison};
+use super::floored::floored_cast;
 use super::one_number::one_form;
 use super::types::ZONE;
+use super::uuid_text::uuid_cast;
 use crate::error::Error;
 
 /// Digits that every double keeps.
@@ -31,7 +33,7 @@ const DOUBLE_DIGITS: usize = 15;
 /// Digits of the widest decimal.
 const DECIMAL_DIGITS: usize = 38;
 /// The extension name that marks a uuid column.
-const EXTENSION: (&str, &str) = ("ARROW:extension:name", "arrow.uuid");
+pub(super) const EXTENSION: (&str, &str) = ("ARROW:extension:name", "arrow.uuid");
 
 /// Fraction digits of a timestamp in microseconds.
 const MICROSECOND_DIGITS: usize = 6;
@@ -140,7 +142,9 @@ pub(super) fn fit_literals(plan: LogicalPlan) -> DfResult<LogicalPlan> {
         let sorts = matches!(node, LogicalPlan::Sort(_));
         node.map_expressions(|expr| {
             let name = names.save(&expr);
-            let fitted = expr.transform_up(|e| rewrite(e, &schema)?.transform_data(|e| Ok(Transformed::yes(exact(e, &schema)?))))?;
+            let fitted = expr.transform_up(|e| {
+                rewrite(e, &schema)?.transform_data(|e| Ok(Transformed::yes(exact(floored_cast(uuid_cast(e, &schema), &schema), &schema)?)))
+            })?;
             if sorts {
                 return Ok(fitted.update_data(|expr| one_form(expr, &schema)));
             }

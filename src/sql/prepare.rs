@@ -33,7 +33,9 @@ use super::show;
 use super::source::{parse, parse_described, tokenize};
 use super::spelling::Spelling;
 use super::start::{PLACE, RowsOf, Start};
+use super::three_valued::three_valued;
 use super::unique_names::{is_about_names, name_by_position, name_by_text};
+use super::values::computable;
 use super::versions::{fold, relocate};
 use crate::catalog::{Catalogs, DEFAULT_SCHEMA};
 use crate::error::{Error, Result};
@@ -266,7 +268,9 @@ impl Planner {
             None => plan_uniquely(&sql_to_rel, *ast, target.is_some_and(Target::goes_by_position))?,
         };
         let plan = plan
+            .and_then(computable)
             .and_then(count_occurrences)
+            .and_then(three_valued)
             .and_then(fit_literals)
             .and_then(|plan| match target {
                 Some(target) => target.fit(plan),
@@ -391,7 +395,7 @@ fn show_places(resolved: &mut [Resolved], rows: &RowsOf, named: Vec<HiddenColumn
         return Err(Error::unsupported(message).with("table", snapshot.table()));
     }
     let missing: Vec<HiddenColumn> = PLACE.into_iter().filter(|kind| !named.contains(kind)).collect();
-    *snapshot = hidden::with_hidden(Arc::clone(snapshot), &missing)?;
+    *snapshot = hidden::with_places(Arc::clone(snapshot), &missing)?;
     Ok(())
 }
 

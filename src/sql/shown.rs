@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{FieldRef, SchemaRef};
 use async_trait::async_trait;
 
 use crate::error::Result;
-use crate::table::{Column, ScanPlan, ScanRequest, Snapshot, TableIdent};
+use crate::table::{Column, HiddenColumn, ScanPlan, ScanRequest, Snapshot, TableIdent};
 
 /// `inner` under `schema`, to which `columns` are parallel.
 #[derive(Debug)]
@@ -34,6 +34,9 @@ impl Snapshot for Shown {
     }
     fn columns(&self) -> &[Arc<Column>] {
         &self.columns
+    }
+    fn hidden_column(&self, kind: HiddenColumn) -> Result<Option<FieldRef>> {
+        self.inner.hidden_column(kind)
     }
     fn identifier_columns(&self) -> Vec<String> {
         self.inner.identifier_columns()

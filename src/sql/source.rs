@@ -106,7 +106,7 @@ const READS: &[Keyword] = &[
 /// A statement that is not run.
 pub(super) fn refused(what: &str) -> Error {
     Error::unsupported(format!(
-        "{what} is not supported: what runs are SELECT, EXPLAIN, SHOW, DESCRIBE, INSERT, DELETE, TRUNCATE, and CREATE and DROP of tables and schemas"
+        "{what} is not supported: what runs are SELECT, EXPLAIN, SHOW, DESCRIBE, INSERT, DELETE, TRUNCATE, CREATE and DROP of tables and schemas, and ALTER TABLE .. SET and UNSET TBLPROPERTIES"
     ))
 }
 

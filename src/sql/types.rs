@@ -10,6 +10,8 @@ use datafusion::error::Result;
 use datafusion::logical_expr::planner::TypePlanner;
 use datafusion::sql::sqlparser::ast::{DataType as SqlType, TimezoneInfo};
 
+use super::uuid_text::uuid_field;
+
 /// Zone of types with zone.
 pub(super) const ZONE: &str = "UTC";
 
@@ -19,6 +21,9 @@ pub(super) struct Types;
 
 impl TypePlanner for Types {
     fn plan_type_field(&self, sql_type: &SqlType) -> Result<Option<FieldRef>> {
+        if matches!(sql_type, SqlType::Uuid) {
+            return Ok(Some(uuid_field("")));
+        }
         Ok(arrow_type(sql_type).map(|t| Arc::new(Field::new("", t, true))))
     }
 }

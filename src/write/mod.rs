@@ -36,6 +36,6 @@ mod values;
 pub use data_writer::DataWriter;
 pub use delete_mode::{DeleteMode, delete_isolation, delete_mode};
 pub use locations::data_folder;
-pub use row_delete::{PartlyDeleted, RowDelete, RowsByFile};
 pub use position_deletes::{DeletedRows, write_position_deletes};
+pub use row_delete::{PartlyDeleted, RowDelete, RowsByFile};
 pub use setup::WriterLimits;

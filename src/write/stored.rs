@@ -3,7 +3,7 @@
 //! What comes out has no null in a required field, no decimal of more digits than its type, and no elements of
 //! lists that no row has; an error names the column and the row.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayData, ArrayRef, AsArray, ListArray, MapArray, StructArray, UInt32Array, new_null_array};
@@ -11,6 +11,7 @@ use arrow::buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow::compute::{CastOptions, cast_with_options, take};
 use arrow::datatypes::{DataType, Decimal128Type, Time64MicrosecondType};
 use arrow::record_batch::RecordBatch;
+use arrow::row::{RowConverter, SortField};
 
 use super::file_schema::{FileColumn, Kind};
 use crate::error::{Error, Result};
@@ -146,6 +147,13 @@ fn stored_array(column: &FileColumn, array: &ArrayRef, live: Option<&NullBuffer>
             let children = parts.iter().zip(entries.columns());
             let children = children.map(|(part, child)| stored_array(part, child, None, &rows));
             let children = children.collect::<Result<Vec<_>>>()?;
+            if let Some(keys) = children.first()
+                && let Some(twice) = key_twice(&offsets, keys)?
+            {
+                return Err(Error::invalid("a map has a key twice")
+                    .with("column", &column.name)
+                    .with("row", rows.row(twice)));
+            }
             let entries = StructArray::try_new_with_length(pair.clone(), children, None, entries.len())?;
             Ok(Arc::new(MapArray::try_new(
                 Arc::clone(entries_field),
@@ -216,6 +224,25 @@ fn check_values(
             .with("column", &column.name)
             .with("row", rows.row(at))),
     }
+}
+
+/// The place of a key that its map has before.
+fn key_twice(offsets: &OffsetBuffer<i32>, keys: &ArrayRef) -> Result<Option<usize>> {
+    if offsets.lengths().all(|length| length < 2) {
+        return Ok(None);
+    }
+    let converter = RowConverter::new(vec![SortField::new(keys.data_type().clone())])?;
+    let keys = converter.convert_columns(&[Arc::clone(keys)])?;
+    let mut seen = HashSet::new();
+    for pair in offsets.windows(2) {
+        let [from, to] = pair else { continue };
+        let (from, to) = (to_usize(*from)?, to_usize(*to)?);
+        seen.clear();
+        if let Some(twice) = (from..to).find(|at| !seen.insert(keys.row(*at))) {
+            return Ok(Some(twice));
+        }
+    }
+    Ok(None)
 }
 
 /// Offsets from 0 on, and the elements that a list has which is there.

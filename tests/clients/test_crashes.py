@@ -148,6 +148,33 @@ def test_a_change_that_is_killed_is_made_or_not(lake, table, kind, place, times)
     check(lake, table, change, ours, made)
 
 
+@pytest.mark.parametrize(
+    "place", ["create-metadata", "created-metadata", "swap", "sql-commit", "sql-committed", "swapped", "answer"]
+)
+def test_a_change_of_properties_that_is_killed_is_made_or_not(lake, table, place):
+    with_base(lake, table, "TBLPROPERTIES ('format-version' = '1')")
+    alter = f"ALTER TABLE shop.{table} SET TBLPROPERTIES ('a' = 'b', 'format-version' = '2')"
+
+    def theirs():
+        loaded = lake.pyiceberg.load_table(f"shop.{table}")
+        return loaded.format_version, loaded.properties.get("a")
+
+    lake.stop_at(place)
+    asked = Asked(lambda: lake.run(alter))
+    lake.wait_for(place, asked)
+    known = (2, "b") if place in MADE else (1, None)
+    assert theirs() == known
+    killed(lake, table, lake.journalled(table))
+    assert asked.end() is not None
+    assert theirs() == known
+    same(lake, table, BASE)
+    lake.run(alter)
+    assert theirs() == (2, "b")
+    assert lake.run(f"INSERT INTO shop.{table} VALUES (99, 'later')") == 1
+    same(lake, table, [*BASE, LATER])
+    lake.fsck(table)
+
+
 @pytest.mark.parametrize("kind", [Insert, Partitions, Append, Create, CreateAs, Drop])
 def test_a_change_that_was_answered_stays(lake, table, kind):
     change = kind()

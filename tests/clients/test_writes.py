@@ -75,6 +75,30 @@ def test_pyiceberg_and_the_server_write_one_table(writing, warehouse):
     assert ("shop", "theirs") not in catalog.list_tables("shop")
 
 
+def test_a_table_is_upgraded_beside_pyiceberg(writing, warehouse):
+    catalog = pyiceberg_catalog(warehouse)
+    run(writing, "CREATE TABLE shop.old (id BIGINT NOT NULL, name STRING) TBLPROPERTIES ('format-version' = '1')")
+    run(writing, "INSERT INTO shop.old VALUES (1, 'a'), (2, NULL)")
+    expected = [{"id": 1, "name": "a"}, {"id": 2, "name": None}]
+    for version in [2, 3]:
+        assert run(writing, f"ALTER TABLE shop.old SET TBLPROPERTIES ('format-version' = '{version}', 'n' = '{version}')") == 0
+        # also before the first commit of the new version
+        for _ in range(2):
+            table = catalog.load_table("shop.old")
+            assert (table.format_version, table.properties["n"]) == (version, str(version))
+            assert sorted(table.scan().to_arrow().to_pylist(), key=lambda row: row["id"]) == expected
+            added = {"id": len(expected) + 1, "name": f"v{version}"}
+            run(writing, "INSERT INTO shop.old VALUES (?, ?)", tuple(added.values()))
+            expected.append(added)
+        expected_rows = [(row["id"], row["name"]) for row in expected]
+        assert rows(writing, "SELECT * FROM shop.old ORDER BY id") == expected_rows
+    with pytest.raises(adbc_driver_manager.Error, match="cannot go back"):
+        run(writing, "ALTER TABLE shop.old SET TBLPROPERTIES ('format-version' = '2')")
+    ids = rows(writing, "SELECT id, _row_id, _last_updated_sequence_number FROM shop.old ORDER BY id")
+    assert len({row_id for _, row_id, _ in ids}) == 6 and all(row_id is not None for _, row_id, _ in ids)
+    assert [number for _, _, number in ids] == [0, 0, 1, 2, 3, 4]
+
+
 def test_what_cannot_be_written_says_so_and_changes_nothing(writing):
     for sql, text in [
         ("INSERT INTO shop.t VALUES (NULL, 'x')", "id"),

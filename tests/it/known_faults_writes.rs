@@ -64,7 +64,7 @@ impl Unsure {
     }
 
     async fn status(&self, key: &str) -> CommitStatus {
-        self.engine.commits().unwrap().status(key).await.unwrap()
+        self.engine.commits().unwrap().status(key, None).await.unwrap()
     }
 }
 

@@ -46,6 +46,10 @@ const REFUSED: &[&str] = &[
     "DROP TABLE t",
     "DROP SCHEMA default CASCADE",
     "ALTER TABLE t ADD COLUMN b INT",
+    "ALTER TABLE t SET TBLPROPERTIES ('a' = 'b')",
+    "ALTER TABLE t UNSET TBLPROPERTIES ('a')",
+    "ALTER VIEW t AS SELECT 1",
+    "EXPLAIN ALTER TABLE t SET TBLPROPERTIES ('a' = 'b')",
     // files
     "COPY t TO '/tmp/x.csv'",
     "COPY (SELECT * FROM t) TO '/tmp/x.parquet' STORED AS PARQUET",

@@ -24,6 +24,8 @@ pub enum Fault {
     AnswerHangs,
     /// It does not arrive, and an answer never comes.
     CallHangs,
+    /// It is on its way until it is told to go on.
+    Delayed,
 }
 
 /// The catalog in between.
@@ -37,6 +39,8 @@ pub struct Unreliable {
     pub is_gone: AtomicBool,
     /// Told when a call begins to hang.
     pub hangs: Notify,
+    /// Tells a delayed call to go on.
+    pub go_on: Notify,
 }
 
 impl Unreliable {
@@ -47,6 +51,7 @@ impl Unreliable {
             is_mute: AtomicBool::new(false),
             is_gone: AtomicBool::new(false),
             hangs: Notify::new(),
+            go_on: Notify::new(),
         }
     }
 
@@ -71,6 +76,11 @@ impl Unreliable {
     async fn send(&self, call: impl Future<Output = SwapOutcome> + Send) -> SwapOutcome {
         let fault = self.faults.lock().unwrap().pop_front();
         let Some(fault) = fault else { return call.await };
+        if fault == Fault::Delayed {
+            self.hangs.notify_one();
+            self.go_on.notified().await;
+            return call.await;
+        }
         if !matches!(fault, Fault::CallLost | Fault::CallHangs) {
             let outcome = call.await;
             assert!(matches!(outcome, SwapOutcome::Done), "{outcome:?}");
@@ -85,7 +95,7 @@ impl Unreliable {
                 self.is_gone.store(true, Ordering::SeqCst);
                 lost()
             }
-            Fault::AnswerLost | Fault::CallLost => lost(),
+            Fault::AnswerLost | Fault::CallLost | Fault::Delayed => lost(),
         }
     }
 

@@ -16,7 +16,7 @@ use super::super::{Pointer, SwapOutcome, WritableCatalog};
 use super::catalog::SqlCatalog;
 use super::database::{Ended, Verdict};
 use super::rows::{self, EXISTS, Key, Layout, Row};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::io::normalise;
 use crate::table::TableIdent;
 
@@ -38,6 +38,11 @@ impl SqlCatalog {
             )
             .with_source(e)),
         }
+    }
+
+    /// All tables in the file with their metadata files.
+    async fn locations(&self) -> Result<Vec<(String, String)>> {
+        Ok(self.database.read(rows::locations).await?.unwrap_or_default())
     }
 
     fn not_ours(&self, ident: &TableIdent) -> Option<Error> {
@@ -221,14 +226,24 @@ impl WritableCatalog for SqlCatalog {
     async fn new_location(&self, ident: &TableIdent) -> Result<String> {
         check_table_name(ident)?;
         let properties = self.namespace_properties(&ident.schema).await?;
+        let others = self.locations().await?;
         let (places, ident) = (self.places.clone(), ident.clone());
-        let place = tokio::task::spawn_blocking(move || places.new_table(&ident, properties.get("location").map(String::as_str)));
+        let place = tokio::task::spawn_blocking(move || {
+            let place = places.new_table(&ident, properties.get("location").map(String::as_str));
+            match places.check_new(&place, &others) {
+                Ok(()) => place,
+                Err(_) => places.apart(&ident),
+            }
+        });
         place.await.map_err(|e| Error::internal("a blocking task failed").with_source(e))
     }
 
     async fn check_location(&self, ident: &TableIdent, location: &str) -> Result<()> {
-        let metadata = format!("{}/metadata/00000.metadata.json", location.trim_end_matches('/'));
-        self.confined(ident, &metadata).await.map(|_| ())
+        let others = self.locations().await?;
+        let (places, location) = (self.places.clone(), location.to_owned());
+        let checked = tokio::task::spawn_blocking(move || places.check_new(&location, &others)).await;
+        let checked = checked.map_err(|e| Error::internal("a blocking task failed").with_source(e))?;
+        checked.context("table", || ident)
     }
 
     async fn pointer(&self, ident: &TableIdent) -> Result<Option<Pointer>> {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::super::location::{absolute, table_location};
 use crate::error::{Error, Result, ResultExt};
-use crate::io::{lies_below, normalise};
+use crate::io::{lies_below, normalise, real_place};
 use crate::table::{TableIdent, TableLocation};
 
 /// The warehouse and the other folders that tables may lie below, absolute.
@@ -59,6 +59,50 @@ impl Places {
         Ok(location)
     }
 
+    /// Refuses a folder that the files of a new table may not lie in. `others` are the tables that there are, with
+    /// their metadata files. Blocks for a moment.
+    ///
+    /// Errors: `InvalidInput` for what is no place for one table alone, `PermissionDenied` outside of the roots,
+    /// `Unsupported` for a place that is not local.
+    pub(super) fn check_new(&self, folder: &str, others: &[(String, String)]) -> Result<()> {
+        let normal = normalise(folder).context("location", || folder)?;
+        if let Some((scheme, _)) = normal.split_once("://") {
+            return Err(Error::unsupported(format!("tables at {scheme}:// are not built yet")).with("location", folder));
+        }
+        let normal = normal.trim_end_matches('/');
+        let own = [normal.to_owned()];
+        if normal.is_empty() || self.roots.iter().any(|root| lies_below(root, &own)) {
+            let message = "a table's folder cannot be the catalog's warehouse or one of its allowed_locations, nor hold one of them";
+            return Err(Error::invalid(message).with("location", folder));
+        }
+        if !lies_below(normal, &self.roots) {
+            let message = "a new table lies in the catalog's warehouse, or below one of its allowed_locations";
+            return Err(Error::permission_denied(message).with("location", folder));
+        }
+        let real = real_place(normal);
+        let names = [Some(normal), real.as_deref()];
+        for (other, metadata) in others {
+            let Ok(of_other) = normalise(metadata).and_then(|metadata| table_location(&metadata, &[])) else {
+                continue;
+            };
+            let file = of_other.metadata_file.as_deref().unwrap_or(&of_other.root);
+            let meets = |name: &str| is_within(name, &of_other.root) || is_within(&of_other.root, name) || is_within(file, name);
+            if names.into_iter().flatten().any(meets) {
+                let message = "a table's folder cannot lie in that of another table, nor hold it: name a location of its own";
+                return Err(Error::invalid(message).with("location", folder).with("other_table", other));
+            }
+        }
+        Ok(())
+    }
+
+    /// A folder for a new table whose name leads into the folder of another table, as that of table `x` in schema
+    /// `a.b` beside a table `a.b`.
+    pub(super) fn apart(&self, ident: &TableIdent) -> String {
+        let id = &uuid::Uuid::new_v4().simple().to_string()[..8];
+        let schema = folder_name(&ident.schema);
+        spelled(&format!("{}/{schema}-{id}/{}", self.warehouse, folder_name(&ident.table)))
+    }
+
     /// A folder for a new table that holds nothing: below `schema_location`, where the schema has one in the
     /// warehouse, else below the warehouse. Blocks for a moment.
     pub(super) fn new_table(&self, ident: &TableIdent, schema_location: Option<&str>) -> String {
@@ -87,6 +131,12 @@ pub(super) fn spelled(path: &str) -> String {
     } else {
         path.to_owned()
     }
+}
+
+/// Whether a path is a folder or lies in it, by name.
+fn is_within(path: &str, folder: &str) -> bool {
+    let rest = path.strip_prefix(folder.trim_end_matches('/'));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// A name as one segment of a path.
@@ -134,6 +184,45 @@ mod tests {
         }
         assert_eq!(Places::new("/", &[]).unwrap_err().kind(), ErrorKind::InvalidInput);
         assert_eq!(Places::new("s3://b/wh", &[]).unwrap_err().kind(), ErrorKind::Unsupported);
+    }
+
+    #[test]
+    fn a_new_table_lies_neither_in_another_nor_around_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let wh = dir.path().join("wh");
+        std::fs::create_dir_all(wh.join("s/t/metadata")).unwrap();
+        std::os::unix::fs::symlink(wh.join("s/t"), wh.join("link")).unwrap();
+        let wh = wh.to_str().unwrap();
+        let more = dir.path().join("wh-more/inner");
+        let places = Places::new(wh, &[more.to_str().unwrap().to_owned()]).unwrap();
+        let others = [
+            ("s.t".to_owned(), format!("file://{wh}/s/t/metadata/v1.metadata.json")),
+            ("s.u".to_owned(), format!("{wh}/plain/v3.gz.metadata.json")),
+            ("s.broken".to_owned(), "nowhere".to_owned()),
+        ];
+        for free in ["s/t2", "s/x/y", "t", "plain2/deeper"] {
+            places.check_new(&format!("file:{wh}/{free}/"), &others).unwrap();
+        }
+        for (place, part) in [
+            (format!("{wh}/s/t"), "other_table: s.t"),
+            (format!("file://{wh}/s/t/data/x"), "other_table: s.t"),
+            (format!("{wh}/s/"), "other_table: s.t"),
+            (format!("{wh}/link/x"), "other_table: s.t"),
+            (format!("{wh}/plain/x"), "other_table: s.u"),
+            (wh.to_owned(), "warehouse"),
+            (dir.path().to_str().unwrap().to_owned(), "warehouse"),
+            (more.parent().unwrap().to_str().unwrap().to_owned(), "allowed_locations"),
+            ("/".to_owned(), "warehouse"),
+            ("relative/path".to_owned(), "path"),
+            (format!("{wh}/s/../../x"), "path"),
+            (String::new(), "path"),
+        ] {
+            let e = places.check_new(&place, &others).unwrap_err();
+            assert_eq!(e.kind(), ErrorKind::InvalidInput, "{place}: {e}");
+            assert!(e.to_string().contains(part), "{place}: {e}");
+        }
+        assert_eq!(places.check_new("/tmp/x", &others).unwrap_err().kind(), ErrorKind::PermissionDenied);
+        assert_eq!(places.check_new("s3://b/x", &others).unwrap_err().kind(), ErrorKind::Unsupported);
     }
 
     #[test]

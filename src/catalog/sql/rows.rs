@@ -141,6 +141,18 @@ pub(super) fn tables(connection: &Connection, layout: Layout, catalog: &str, sch
     names.collect::<rusqlite::Result<_>>().map_err(sql_error)
 }
 
+/// Names and metadata files of all tables in the file, whichever catalog they are of.
+pub(super) fn locations(connection: &Connection, layout: Layout) -> Result<Vec<(String, String)>> {
+    let sql = format!(
+        "SELECT table_namespace || '.' || table_name, metadata_location FROM iceberg_tables \
+         WHERE metadata_location IS NOT NULL{} ORDER BY 1",
+        layout.tables_only()
+    );
+    let mut statement = connection.prepare_cached(&sql).map_err(sql_error)?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).map_err(sql_error)?;
+    rows.collect::<rusqlite::Result<_>>().map_err(sql_error)
+}
+
 /// True when a namespace holds a table or view.
 pub(super) fn has_rows(connection: &Connection, catalog: &str, schema: &str) -> Result<bool> {
     let sql = "SELECT 1 FROM iceberg_tables WHERE catalog_name = ?1 AND table_namespace = ?2 LIMIT 1";

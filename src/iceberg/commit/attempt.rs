@@ -8,14 +8,14 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use super::action::{FileToRead, JournalEntry, Loaded, NewFile, NotCommitted, VectorsMade, WriteKind};
-use super::change::{COMMIT_ID_PROPERTY, Change, Operation, head_of};
+use super::change::{AFFECTED_ROWS_PROPERTY, COMMIT_ID_PROPERTY, Change, Operation, head_of};
 use super::checks::{Check, Checks};
 use super::files::Files;
 use super::history::{self, History};
 use super::live::{Gone, Live, Needs, Removals};
 use super::manifests::{Manifests, Written};
 use super::matching::{Matching, Partitions};
-use super::names::Names;
+use super::names::{Names, next_metadata_location};
 use super::random::Random;
 use super::validate::{self, Validation};
 use super::vectors::{MadeVectors, Merging, VectorFiles};
@@ -189,7 +189,7 @@ impl Run {
         let version = metadata.format_version;
         let sequence_number = match version {
             1 => 0,
-            _ => builder.table().last_sequence_number.saturating_add(1),
+            _ => next_sequence_number(builder.table())?,
         };
         let first_row_id = builder.table().next_row_id;
         let parent_id = parent.map(|parent| parent.snapshot_id);
@@ -223,7 +223,7 @@ impl Run {
             verdict::check(&published, &next, &snapshot, &decision.live, metadata, parent)?;
         }
         let compression = MetadataCompression::of(&next)?;
-        let new = Names::metadata(metadata, &base.location, self.random.uuid(), compression);
+        let new = next_metadata_location(metadata, &base.location, self.random.uuid(), compression);
         let mut files: Vec<NewFile> = decision.vectors.files().collect();
         files.retain(|file| !self.written.contains(&file.location));
         for written in own.iter().filter(|written| !self.written.contains(&written.listed.location)) {
@@ -336,10 +336,20 @@ impl Run {
         if self.change.operation == Operation::OverwritePartitions {
             summary.set("replace-partitions", "true");
         }
+        if let Some(counted) = self.change.counted {
+            let rows = counted.saturating_add(decision.newly_deleted);
+            summary.set(AFFECTED_ROWS_PROPERTY, rows.to_string());
+        }
         summary.set(COMMIT_ID_PROPERTY, &self.change.commit_id);
         let operation = self.change.operation_name(!decision.removals.data_files.is_empty());
         Ok(summary.build(operation, parent)?)
     }
+}
+
+/// Errors: `Unsupported` for a table that has used up its sequence numbers: one more snapshot would share its number.
+fn next_sequence_number(table: &TableMetadata) -> Result<i64, Error> {
+    let next = table.last_sequence_number.checked_add(1);
+    next.ok_or_else(|| Error::unsupported("the table's last-sequence-number is the largest there is: it takes no more commits"))
 }
 
 /// The files that are added, without vectors of data files that are gone.

@@ -11,6 +11,9 @@ use crate::table::Predicate;
 /// Key of a snapshot's summary that holds the id of its commit.
 pub const COMMIT_ID_PROPERTY: &str = "sandur.commit-id";
 
+/// Key of a snapshot's summary that holds the number of rows that the statement was said to have changed.
+pub const AFFECTED_ROWS_PROPERTY: &str = "sandur.affected-rows";
+
 /// The kinds of writes, which differ in what concurrent commits they bear (reliability-security.md 2.2).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Operation {
@@ -104,8 +107,9 @@ pub struct Change {
     pub vectors: Vec<VectorRows>,
     /// The folder of new files of vectors.
     pub vector_folder: String,
-    /// The number of deleted rows is told to somebody: other deletes of the same data files must not make it wrong.
-    pub is_counted: bool,
+    /// How many rows are deleted besides those of `vectors`, where somebody is told: other deletes of the same data files
+    /// must not make it wrong.
+    pub counted: Option<u64>,
     /// Data files that the added delete files are about.
     pub referenced: Vec<String>,
     /// Files that were created for this change alone, and are deleted if it is surely not committed.
@@ -130,7 +134,7 @@ impl Change {
             removed: Vec::new(),
             vectors: Vec::new(),
             vector_folder: String::new(),
-            is_counted: false,
+            counted: None,
             referenced: Vec::new(),
             created: Vec::new(),
             summary: BTreeMap::new(),

@@ -7,7 +7,6 @@ use std::collections::HashSet;
 
 use super::action::Loaded;
 use super::attempt::Attempt;
-use super::reconcile::same_place;
 use crate::iceberg::spec::SnapshotManifests;
 
 /// What is known of an attempt's swap.
@@ -87,10 +86,7 @@ impl Made {
                 SnapshotManifests::Inline(_) => None,
             })
             .collect();
-        let is_named = |location: &str| {
-            let log = metadata.metadata_log.iter().map(|(_, location)| location);
-            named.contains(location) || log.chain([&now.location]).any(|known| same_place(known, location))
-        };
+        let is_named = |location: &str| named.contains(location) || now.has_been(location);
         let mut surplus: Vec<String> = self.losers().filter(|location| !is_named(location)).collect();
         // Attempts share manifests and vectors.
         if self

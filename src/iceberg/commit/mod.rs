@@ -57,9 +57,11 @@ pub use action::{
     Action, Cause, Committed, Event, FileToRead, JournalEntry, Loaded, NewFile, NotCommitted, Outcome, ReadKind, SwapAnswer, VectorsMade,
     WriteKind,
 };
-pub use change::{COMMIT_ID_PROPERTY, Change, Isolation, Operation, RemovedFile};
+pub use change::{AFFECTED_ROWS_PROPERTY, COMMIT_ID_PROPERTY, Change, Isolation, Operation, RemovedFile};
 pub use checks::Check;
 pub use engine::Committer;
+pub use names::next_metadata_location;
 pub use random::Random;
-pub use reconcile::{Fate, Reconciler, committed_as, fate_of};
+pub use reconcile::{Fate, Reconciler, committed_as, fate_of, same_place};
+pub use settings::Backoff;
 pub use vectors::VectorRows;

@@ -46,13 +46,13 @@ impl Names {
     pub(super) fn list(&self, metadata: &TableMetadata, snapshot_id: i64, attempt: u32) -> String {
         format!("{}/snap-{snapshot_id}-{attempt}-{}.avro", folder(metadata), self.run)
     }
+}
 
-    /// The metadata file that follows `base`. `id` is new for each attempt.
-    pub(super) fn metadata(metadata: &TableMetadata, base: &str, id: uuid::Uuid, compression: MetadataCompression) -> String {
-        let file = base.rsplit('/').next().unwrap_or(base);
-        let version = metadata_version(file).map_or(0, |version| version.saturating_add(1));
-        format!("{}/{version:05}-{id}{}", folder(metadata), compression.file_ending())
-    }
+/// A name for the metadata file that follows `base`, in the folder that `metadata` says. `id` is new for each attempt.
+pub fn next_metadata_location(metadata: &TableMetadata, base: &str, id: uuid::Uuid, compression: MetadataCompression) -> String {
+    let file = base.rsplit('/').next().unwrap_or(base);
+    let version = metadata_version(file).map_or(0, |version| version.saturating_add(1));
+    format!("{}/{version:05}-{id}{}", folder(metadata), compression.file_ending())
 }
 
 fn folder(metadata: &TableMetadata) -> String {

@@ -34,8 +34,16 @@ pub fn committed_as<'a>(metadata: &'a TableMetadata, commit_id: &str) -> Option<
 }
 
 /// Whether two locations are the same place, as far as spelling tells.
-pub(super) fn same_place(a: &str, b: &str) -> bool {
+pub fn same_place(a: &str, b: &str) -> bool {
     a == b || matches!((normalise(a), normalise(b)), (Ok(a), Ok(b)) if a == b)
+}
+
+impl Loaded {
+    /// Whether a metadata file is the table's, or was: as far back as the metadata log goes.
+    pub fn has_been(&self, location: &str) -> bool {
+        let log = self.metadata.metadata_log.iter().map(|(_, known)| known);
+        log.chain([&self.location]).any(|known| same_place(known, location))
+    }
 }
 
 /// What became of the swap of a journal entry, from the table as it is now.
@@ -52,8 +60,7 @@ pub fn fate_of(entry: &JournalEntry, now: &Loaded) -> Fate {
             metadata_location: if is_this { entry.new.clone() } else { now.location.clone() },
         };
     }
-    let log: Vec<&str> = metadata.metadata_log.iter().map(|(_, location)| location.as_str()).collect();
-    if same_place(&now.location, &entry.new) || log.iter().any(|location| same_place(location, &entry.new)) {
+    if now.has_been(&entry.new) {
         return Fate::Committed {
             snapshot_id: entry.snapshot_id,
             sequence_number: entry.sequence_number,
@@ -64,7 +71,7 @@ pub fn fate_of(entry: &JournalEntry, now: &Loaded) -> Fate {
         return Fate::Open;
     }
     // The log goes back to the base, so what followed it is known, and it was not this commit.
-    let went_on = log.iter().any(|location| same_place(location, &entry.base));
+    let went_on = now.has_been(&entry.base);
     // One snapshot has each sequence number, so another one stands where this commit would.
     let taken = entry.sequence_number > 0
         && metadata

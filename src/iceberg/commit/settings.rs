@@ -8,7 +8,7 @@ use crate::iceberg::spec::TableMetadata;
 
 /// Waits that double, within limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Backoff {
+pub struct Backoff {
     pub(super) retries: u32,
     min_ms: u64,
     max_ms: u64,
@@ -17,7 +17,7 @@ pub(super) struct Backoff {
 
 impl Backoff {
     /// Looks where the table does not say otherwise.
-    pub(super) const LOOKS: Self = Self {
+    pub const LOOKS: Self = Self {
         retries: 3,
         min_ms: 1_000,
         max_ms: 60_000,
@@ -25,7 +25,9 @@ impl Backoff {
     };
 
     /// Attempts after a conflict.
-    pub(super) fn of_attempts(metadata: &TableMetadata) -> Result<Self> {
+    ///
+    /// Errors: `InvalidInput` for a property that is no number.
+    pub fn of_attempts(metadata: &TableMetadata) -> Result<Self> {
         let of = |name: &str, default: u64| number(metadata, &format!("commit.retry.{name}"), default);
         Ok(Self {
             retries: u32::try_from(of("num-retries", 4)?).unwrap_or(u32::MAX),
@@ -36,7 +38,9 @@ impl Backoff {
     }
 
     /// Looks after an unknown answer; at least three.
-    pub(super) fn of_looks(metadata: &TableMetadata) -> Result<Self> {
+    ///
+    /// Errors: `InvalidInput` for a property that is no number.
+    pub fn of_looks(metadata: &TableMetadata) -> Result<Self> {
         let of = |name: &str, default: u64| number(metadata, &format!("commit.status-check.{name}"), default);
         Ok(Self {
             retries: u32::try_from(of("num-retries", 3)?).unwrap_or(u32::MAX).max(Self::LOOKS.retries),
@@ -48,7 +52,7 @@ impl Backoff {
 
     /// The wait before retry `number` (from 1): anything up to the doubled wait, so that writers that
     /// met once do not meet again. `None` when there is no further retry.
-    pub(super) fn before(&self, number: u32, passed_ms: i64, random: &mut Random) -> Option<Duration> {
+    pub fn before(&self, number: u32, passed_ms: i64, random: &mut Random) -> Option<Duration> {
         if number > self.retries || u64::try_from(passed_ms).is_ok_and(|passed| passed >= self.total_ms) {
             return None;
         }

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use super::action::NotCommitted;
-use super::change::{Change, Isolation, Operation};
+use super::change::{Change, Isolation, Operation, RemovedFile};
 use super::checks::{Check, Checks};
 use super::history::{History, Kind};
 use super::live::{Gone, Live, Removals};
@@ -241,10 +241,19 @@ impl Validation<'_> {
     /// Where deleted rows are counted: no other commit deleted rows of the same data files, unless its vector is
     /// merged, which tells what it deleted.
     fn no_uncounted_deletes(&self, removals: &Removals) -> Verdict {
-        if !self.change.is_counted {
+        if self.change.counted.is_none() {
             return Ok(());
         }
         let (referenced, merged) = (self.referenced(), self.merged());
+        // The rows of a file that went as a whole were deleted by who took it away.
+        let removed = self.history.removed_data(&[Kind::Delete]);
+        let uncounted = |path: &str| referenced.contains(path) && !merged.contains(path);
+        let gone = removed.filter(|entry| uncounted(entry.file_path()));
+        self.first(
+            Check::Counted,
+            gone,
+            "another commit deleted a data file that the statement deletes rows of",
+        )?;
         let entries = self.live.data_files().map(|(_, entry)| entry);
         let touched = entries.filter(|entry| referenced.contains(entry.file_path()) || removals.data_files.contains(entry.file_path()));
         let touched: Vec<EntryRef<'_>> = touched.collect();

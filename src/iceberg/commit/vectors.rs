@@ -26,6 +26,7 @@ use crate::error::{Error, Result, ResultExt};
 use crate::iceberg::manifest::{DataFile, EntryRef, FileContent, FileFormat};
 use crate::iceberg::puffin::PuffinWriter;
 use crate::iceberg::spec::PartitionValues;
+use crate::io::normalise;
 
 /// Vectors of one file do not go far beyond this many bytes.
 const FILE_BYTES: usize = 64 << 20;
@@ -101,9 +102,11 @@ impl<'a> Found<'a> {
             .flat_map(|rows| &rows.folded)
             .map(|file| file.path.as_str())
             .collect();
+        // Writers spell a path in more than one way.
+        let places: HashMap<String, &str> = wanted.iter().filter_map(|path| Some((normalise(path).ok()?, *path))).collect();
         let spelled = |path: &str| {
-            let same = || wanted.iter().find(|known| same_place(known, path));
-            wanted.get(path).or_else(same).copied()
+            let same = || places.get(&normalise(path).ok()?).copied();
+            wanted.get(path).copied().or_else(same)
         };
         let mut found = Self::default();
         for (number, entry) in live.entries() {

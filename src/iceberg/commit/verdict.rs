@@ -30,8 +30,8 @@ impl Published {
         let kept = live
             .manifests
             .iter()
-            .filter_map(|(kept, manifest)| Some((&kept.location, manifest.as_ref()?)));
-        let kept: HashMap<&String, &Arc<Manifest>> = kept.collect();
+            .filter_map(|(kept, manifest)| Some(((&kept.location, kept.first_row_id), manifest.as_ref()?)));
+        let kept: HashMap<(&String, Option<u64>), &Arc<Manifest>> = kept.collect();
         for listed in listed {
             let manifest = match own.iter().find(|written| written.listed.location == listed.location) {
                 Some(written) => {
@@ -40,7 +40,10 @@ impl Published {
                         Error::internal("a manifest that was written cannot be read").with_source(e)
                     })?))
                 }
-                None => kept.get(&listed.location).map(|manifest| Arc::clone(manifest)),
+                // One that gets its first row id only now would be read otherwise than it was.
+                None => kept
+                    .get(&(&listed.location, listed.first_row_id))
+                    .map(|manifest| Arc::clone(manifest)),
             };
             match manifest {
                 Some(manifest) => read.push((listed.clone(), manifest)),

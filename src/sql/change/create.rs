@@ -12,11 +12,13 @@ use datafusion::sql::sqlparser::ast::{ColumnDef, ColumnOption, Expr, UnaryOperat
 use super::parse::{CreateTable, Order, Term};
 use super::types::Ids;
 use crate::error::{Error, Result, ResultExt};
-use crate::iceberg::spec::{Literal, NestedField, NewTable, PrimitiveType, SortField, StructType, Transform, Type, UnboundPartitionField};
+use crate::iceberg::spec::{
+    FORMAT_VERSION_PROPERTY, Literal, NestedField, NewTable, PrimitiveType, SortField, StructType, Transform, Type, UnboundPartitionField,
+    format_version,
+};
 
 /// Format version of a table whose statement names none.
 const FORMAT_VERSION: u8 = 2;
-const FORMAT_VERSION_PROPERTY: &str = "format-version";
 /// Row-level changes are noted in delete files unless a table says otherwise.
 const WRITE_MODES: [&str; 3] = ["write.delete.mode", "write.update.mode", "write.merge.mode"];
 const CODEC: (&str, &str) = ("write.parquet.compression-codec", "zstd");
@@ -34,9 +36,7 @@ impl CreateTable {
         let mut properties = self.properties.clone();
         let format_version = match properties.remove(FORMAT_VERSION_PROPERTY) {
             None => FORMAT_VERSION,
-            Some(text) => text
-                .parse()
-                .map_err(|_| Error::invalid(format!("{FORMAT_VERSION_PROPERTY} '{text}' is no format version: 1, 2 or 3")))?,
+            Some(text) => format_version(&text)?,
         };
         let fields = self.fields(query, format_version)?;
         let path = |path: &[String]| find(&fields, path);
@@ -67,7 +67,7 @@ impl CreateTable {
     }
 
     fn fields(&self, query: Option<&ArrowSchema>, format_version: u8) -> Result<Vec<NestedField>> {
-        let mut ids = Ids::default();
+        let mut ids = Ids::new(format_version);
         let mut fields = match query {
             Some(_) if !self.columns.is_empty() => {
                 return Err(Error::unsupported(
@@ -168,6 +168,13 @@ fn default(expr: &Expr, of: &Type) -> Result<Option<Literal>> {
         Expr::TypedString(typed) => json(&typed.value.value, false, of),
         _ => None,
     };
+    if let (Some(PrimitiveType::Decimal { scale, .. }), Some(serde_json::Value::String(text))) = (of.as_primitive(), &json)
+        && text.split_once('.').map_or(0, |(_, fraction)| fraction.len()) > usize::from(*scale)
+    {
+        return Err(Error::invalid(format!(
+            "DEFAULT {expr} has more digits than a column of type {of} keeps"
+        )));
+    }
     let literal = Literal::from_json(of, &json.ok_or_else(wrong)?);
     literal.map(Some).map_err(|e| wrong().with_source(e))
 }
@@ -176,7 +183,8 @@ fn json(value: &Value, negative: bool, of: &Type) -> Option<serde_json::Value> {
     let signed = |text: &str| if negative { format!("-{text}") } else { text.to_owned() };
     match (value, of.as_primitive()) {
         (Value::Boolean(value), _) if !negative => Some((*value).into()),
-        (Value::Number(text, _), Some(PrimitiveType::Decimal { scale, .. })) => Some(with_scale(&signed(text), *scale)?.into()),
+        (Value::Number(text, _), Some(PrimitiveType::Decimal { scale, .. })) => Some(with_scale(&signed(text), *scale).into()),
+        (Value::SingleQuotedString(text), Some(PrimitiveType::Decimal { scale, .. })) if !negative => Some(with_scale(text, *scale).into()),
         (Value::Number(text, _), _) => serde_json::from_str(&signed(text)).ok(),
         (Value::SingleQuotedString(text), Some(PrimitiveType::Timestamp | PrimitiveType::TimestampNs)) if !negative => {
             Some(text.replacen(' ', "T", 1).into())
@@ -193,15 +201,15 @@ fn json(value: &Value, negative: bool, of: &Type) -> Option<serde_json::Value> {
     }
 }
 
-/// A decimal's digits with exactly so many behind the point.
-fn with_scale(text: &str, scale: u8) -> Option<String> {
+/// A decimal's digits with exactly so many behind the point, or more where it has more that are not zero.
+fn with_scale(text: &str, scale: u8) -> String {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let missing = usize::from(scale).checked_sub(fraction.len())?;
-    let zeros = "0".repeat(missing);
-    Some(match scale {
-        0 => whole.to_owned(),
+    let fraction = fraction.trim_end_matches('0');
+    let zeros = "0".repeat(usize::from(scale).saturating_sub(fraction.len()));
+    match (fraction, scale) {
+        ("", 0) => whole.to_owned(),
         _ => format!("{whole}.{fraction}{zeros}"),
-    })
+    }
 }
 
 fn no_column(path: &[String]) -> Error {

@@ -11,8 +11,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, Int64Array, RecordBatch, StringArray};
-use arrow::datatypes::{DataType, Int64Type};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
+use arrow::datatypes::DataType;
 use datafusion::common::DFSchema;
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
@@ -30,6 +30,7 @@ use super::delete_scope::Scope;
 use super::execute::{Changes, Done, With, give_up};
 use super::names;
 use super::parse_delete::Delete;
+use super::places::{by_file, positions};
 use super::rewrite::{rows_of, rows_that_stay};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::iceberg::commit::{Change as TableChange, Operation, RemovedFile};
@@ -99,14 +100,22 @@ impl Changes {
         &self,
         name: &[String],
         snapshot: Option<i64>,
-        rows: BoxStream<'_, Result<RecordBatch>>,
+        mut rows: BoxStream<'_, Result<RecordBatch>>,
         defaults: &Defaults,
         commit_id: Option<&str>,
     ) -> Result<Done> {
         let (ident, _) = names::written_table(&self.planner.catalogs, defaults, name).await?;
         let commits = &self.writing()?.commits;
         // Before the stream is read, so that a wrong name is told at once.
-        commits.table(&ident).await?;
+        let table = commits.table(&ident).await?;
+        let (_, branch) = names::written_table(&self.planner.catalogs, defaults, name).await?;
+        if let Some(known) = self.done_before("DELETE", &table, &branch, commit_id).await? {
+            // The client is still sending.
+            while let Some(batch) = rows.next().await {
+                batch?;
+            }
+            return Ok(known);
+        }
         let named = named_positions(rows).await.context("table", || ident.clone())?;
         let mut rerun = 0;
         loop {
@@ -298,7 +307,7 @@ impl Changes {
         change.start = snapshot.id();
         change.isolation = delete_isolation(metadata).context("table", || ident.clone())?;
         change.filter = scope.predicate.clone();
-        change.is_counted = true;
+        change.counted = Some(delete.count);
         change.removed.extend(delete.removed());
         let empties = scope.predicate == Predicate::True
             && delete.partly.is_empty()
@@ -310,7 +319,7 @@ impl Changes {
             let rest: Vec<RemovedFile> = plan.delete_files.iter().filter(|file| !known.contains(file)).cloned().collect();
             change.removed.extend(rest);
         }
-        done.removed_files = delete.whole.len();
+        done.removed_files = delete.whole.len() as u64;
         let partly = delete.partly.iter();
         change.referenced = partly.clone().map(|file| file.target.data_file.file_path.clone()).collect();
         match mode {
@@ -325,8 +334,8 @@ impl Changes {
                     change.removed.push(RemovedFile::data_file(&target.data_file.file_path));
                     change.removed.extend(target.vector.iter().chain(&target.scoped).cloned());
                 }
-                done.rewritten_files = delete.partly.len();
-                done.data_files = added.len();
+                done.rewritten_files = delete.partly.len() as u64;
+                done.data_files = added.len() as u64;
                 done.bytes = added.iter().map(|file| file.file_size_in_bytes).sum();
                 change.referenced.clear();
                 change.created = added.iter().map(|file| file.file_path.clone()).collect();
@@ -343,18 +352,21 @@ impl Changes {
                 let written = write_position_deletes(table.io(), &self.writing()?.pool, metadata, &write_id, rows.collect()).await;
                 change.added = written.context("table", || ident.clone())?;
                 change.created = change.added.iter().map(|file| file.file_path.clone()).collect();
-                done.delete_files = change.added.len();
+                done.delete_files = change.added.len() as u64;
                 done.delete_bytes = change.added.iter().map(|file| file.file_size_in_bytes).sum();
             }
             DeleteMode::Vectors => {
                 change.vectors = partly.map(PartlyDeleted::vector_rows).collect();
                 change.vector_folder = data_folder(metadata);
-                done.delete_files = change.vectors.len();
+                done.delete_files = change.vectors.len() as u64;
             }
         }
         let merges = !change.vectors.is_empty();
         let commits = &self.writing()?.commits;
         let partly_rows: u64 = delete.partly.iter().map(|file| file.rows.len()).sum();
+        if merges {
+            change.counted = Some(delete.count - partly_rows);
+        }
         let committed = commits.commit_holding(&table, change, guard).await?;
         if merges && !committed.was_there {
             // Rows that another commit deleted first were not deleted by this one.
@@ -448,12 +460,12 @@ async fn named_positions(mut batches: BoxStream<'_, Result<RecordBatch>>) -> Res
             }
             super::super::casts::strict(values, to).map_err(|e| unfit().with_source(e))
         };
-        let (files, positions) = (column("file_path", &DataType::Utf8)?, column("pos", &DataType::Int64)?);
-        let positions: &Int64Array = positions.as_primitive();
+        let (files, pos) = (column("file_path", &DataType::Utf8)?, column("pos", &DataType::Int64)?);
+        let positions: &Int64Array = pos.as_primitive();
         if let Some(negative) = positions.values().iter().find(|position| **position < 0) {
             return Err(Error::invalid(format!("column pos has the negative position {negative}")));
         }
-        add_rows(files.as_string::<i32>(), positions, &mut rows)?;
+        add_rows(&files, positions, &mut rows)?;
         if rows.len() > MOST_FILES {
             return Err(Error::resource_exhausted(format!(
                 "rows of more than {MOST_FILES} data files are deleted at once"
@@ -470,33 +482,20 @@ fn schema_of(plan: &LogicalPlan) -> arrow::datatypes::SchemaRef {
 
 /// Adds the rows of a batch of data files and positions.
 fn gather(batch: &RecordBatch, rows: &mut RowsByFile) -> Result<()> {
-    let lost = || Error::internal("a row that is deleted does not say where it lies");
-    let files = batch.column(0).as_string_opt::<i32>().ok_or_else(lost)?;
-    let positions = batch.column(1).as_primitive_opt::<Int64Type>().ok_or_else(lost)?;
-    if files.null_count() > 0 || positions.null_count() > 0 {
-        return Err(lost());
-    }
-    add_rows(files, positions, rows)
+    add_rows(batch.column(0), positions(batch.column(1))?, rows)
 }
 
-fn add_rows(files: &StringArray, positions: &Int64Array, rows: &mut RowsByFile) -> Result<()> {
-    let lost = || Error::internal("a row that is deleted has a negative position");
-    let mut start = 0;
-    while start < files.len() {
-        let path = files.value(start);
-        let mut end = start + 1;
-        while end < files.len() && files.value(end) == path {
-            end += 1;
-        }
+fn add_rows(files: &ArrayRef, positions: &Int64Array, rows: &mut RowsByFile) -> Result<()> {
+    for (path, range) in by_file(files)? {
         let of_file = match rows.get_mut(path) {
             Some(known) => known,
             None => rows.entry(path.to_owned()).or_default(),
         };
-        for position in positions.values().get(start..end).unwrap_or_default() {
-            let position = u64::try_from(*position).map_err(|_| lost())?;
-            of_file.extend_sorted([position]);
+        let positions = positions.values().get(range).unwrap_or_default();
+        if positions.iter().any(|position| *position < 0) {
+            return Err(Error::internal("a row that is deleted has a negative position"));
         }
-        start = end;
+        of_file.extend_sorted(positions.iter().map(|position| position.cast_unsigned()));
     }
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! Bound values in the type of the column that they go to, without loss.
+//! Bound values in the type of the column that they go to, without loss. Doubles that go to decimals are rounded to
+//! the column's scale, as those that are written out.
 
 use std::sync::Arc;
 
@@ -8,9 +9,10 @@ use datafusion::common::{DataFusionError, Result};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
 
+use super::decimals;
 use super::insert::{external, stored_as};
 
-/// `value` as this type: a cast that fails where it would cut something off.
+/// `value` as this type: a cast that fails where it would cut something off, but for the digits of a double.
 pub(super) fn exactly(value: Expr, to: &DataType) -> Expr {
     let function = Exactly {
         signature: Signature::any(1, Volatility::Immutable),
@@ -43,6 +45,12 @@ impl ScalarUDFImpl for Exactly {
         let value = args.args.into_iter().next();
         let value = value.ok_or_else(|| DataFusionError::Internal("a function of one argument got none".to_owned()))?;
         let values: ArrayRef = value.into_array(rows)?;
-        Ok(ColumnarValue::Array(stored_as(&values, &self.to).map_err(external)?))
+        let stored = match &self.to {
+            DataType::Decimal128(precision, scale) if values.data_type().is_floating() => {
+                decimals::of_numbers(&values, *precision, *scale).map(|decimals| decimals.values)
+            }
+            to => stored_as(&values, to),
+        };
+        Ok(ColumnarValue::Array(stored.map_err(external)?))
     }
 }

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use datafusion::common::ScalarValue;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use tokio::sync::Semaphore;
@@ -19,15 +18,15 @@ use super::insert::{Target, Written};
 use super::names;
 use super::parse::{CHANGES, Change, CreateTable, Insert, parse};
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::iceberg::commit::{Change as TableChange, Committed};
+use crate::iceberg::commit::Change as TableChange;
 use crate::iceberg::manifest::DataFile;
-use crate::iceberg::spec::TableMetadata;
+use crate::iceberg::spec::{FORMAT_VERSION_PROPERTY, TableMetadata};
 use crate::iceberg::{IcebergTable, written_columns};
 use crate::io::TableIo;
 use crate::runtime::DecodePool;
 use crate::scan::ScanContext;
 use crate::table::{Table, TableIdent};
-use crate::write::commit::Commits;
+use crate::write::commit::{Added, CommitStatus, Commits};
 use crate::write::{DataWriter, WriterLimits};
 
 /// What a statement did.
@@ -42,17 +41,17 @@ pub struct Done {
     /// The id that the commit can be asked for by.
     pub commit_id: Option<String>,
     /// Data files that were added.
-    pub data_files: usize,
+    pub data_files: u64,
     /// Bytes of these.
     pub bytes: u64,
     /// Delete files or deletion vectors that were added.
-    pub delete_files: usize,
+    pub delete_files: u64,
     /// Bytes of these.
     pub delete_bytes: u64,
     /// Data files that were written anew.
-    pub rewritten_files: usize,
+    pub rewritten_files: u64,
     /// Data files that went as a whole.
-    pub removed_files: usize,
+    pub removed_files: u64,
     /// How often the statement began anew because of other commits.
     pub reruns: u32,
 }
@@ -133,6 +132,10 @@ impl Changes {
                 Err(e) if *if_exists && e.kind() == ErrorKind::NotFound => {}
                 found => catalogs.writable(&found?.catalog).map(|_| ())?,
             },
+            Change::AlterProperties { name, .. } => {
+                let ident = names::find(catalogs, defaults, name).await?;
+                catalogs.writable(&ident.catalog)?;
+            }
             Change::CreateSchema { name, .. } | Change::DropSchema { name, .. } => {
                 let (catalog, _) = names::schema(catalogs, defaults, name)?;
                 catalogs.writable(catalog.name())?;
@@ -171,12 +174,36 @@ impl Changes {
                     dropped => dropped.map(|()| done),
                 }
             }
+            Change::AlterProperties {
+                name,
+                set,
+                unset,
+                if_exists,
+            } => {
+                let ident = names::find(catalogs, defaults, name).await?;
+                let commits = &self.writing()?.commits;
+                if !if_exists {
+                    let table = commits.table(&ident).await?;
+                    let missing = unset.iter().find(|name| !table.metadata().properties.contains_key(*name));
+                    // Reserved names are refused as such.
+                    if let Some(missing) = missing.filter(|name| *name != FORMAT_VERSION_PROPERTY) {
+                        let message = format!("the table has no property {missing}: UNSET TBLPROPERTIES IF EXISTS passes over it");
+                        return Err(Error::invalid(message).with("table", ident));
+                    }
+                }
+                commits.set_properties(&ident, set.clone(), unset.clone()).await?;
+                Ok(Done {
+                    verb: "ALTER TABLE",
+                    ..Done::default()
+                })
+            }
             Change::CreateSchema {
                 name,
                 if_not_exists,
                 properties,
             } => {
                 let (catalog, schema) = names::schema(catalogs, defaults, name)?;
+                names::check_new_schema(&schema)?;
                 let created = catalogs.writable(catalog.name())?.create_namespace(&schema, properties).await;
                 match created {
                     Err(e) if *if_not_exists && e.kind() == ErrorKind::AlreadyExists => {}
@@ -215,6 +242,9 @@ impl Changes {
         names::check_branch(metadata, &branch).context("table", || ident.clone())?;
         let target = Target::new(written(metadata)?, &insert.columns, insert.by_name)?;
         let prepared = self.planner.prepare_query(sql, insert.query, Some(target), defaults, None).await?;
+        if let Some(done) = self.done_before("INSERT", &table, &branch, with.commit_id).await? {
+            return Ok(done);
+        }
         let writer = self.writing()?.writer(table.io(), metadata)?;
         let files = self.write(prepared, writer, with.parameters).await;
         self.commit(&table, branch, files, with.commit_id).await
@@ -223,22 +253,41 @@ impl Changes {
     /// Adds data files to a table.
     async fn commit(&self, table: &IcebergTable, branch: String, files: Result<Vec<DataFile>>, commit_id: Option<&str>) -> Result<Done> {
         let files = files.context("table", || table.ident().clone())?;
-        let done = of_files("INSERT", &files);
+        let done = of_added("INSERT", Added::of_files(&files));
         // Nothing to say to other readers: as Postgres, no rows are no error.
         if files.is_empty() {
             return Ok(done);
         }
-        let commit_id = commit_id.map_or_else(Commits::new_id, str::to_owned);
-        let change = TableChange::append(Arc::clone(table.metadata()), commit_id.clone(), files).on_branch(branch);
+        let id = commit_id.map_or_else(Commits::new_id, str::to_owned);
+        let change = TableChange::append(Arc::clone(table.metadata()), id.clone(), files).on_branch(&branch);
         let committed = self.writing()?.commits.commit(table, change).await?;
-        Ok(of_commit(done, &committed, commit_id))
+        // By a request that came at the same time.
+        if committed.was_there
+            && let Some(before) = self.done_before("INSERT", table, &branch, commit_id).await?
+        {
+            return Ok(before);
+        }
+        Ok(of_commit(done, committed.snapshot_id, id))
+    }
+
+    /// What the commit of an id that the client gave did, where the table has it.
+    pub(super) async fn done_before(
+        &self,
+        verb: &'static str,
+        table: &IcebergTable,
+        branch: &str,
+        commit_id: Option<&str>,
+    ) -> Result<Option<Done>> {
+        let Some(commit_id) = commit_id else { return Ok(None) };
+        let known = self.writing()?.commits.known(table, branch, commit_id).await?;
+        Ok(known.map(|known| of_commit(of_added(verb, known.added), known.snapshot_id, commit_id.to_owned())))
     }
 
     /// Appends rows that come with the names of their columns, all in one commit.
     pub(in super::super) async fn append(
         &self,
         name: &[String],
-        rows: BoxStream<'_, Result<RecordBatch>>,
+        mut rows: BoxStream<'_, Result<RecordBatch>>,
         defaults: &Defaults,
         commit_id: Option<&str>,
     ) -> Result<Done> {
@@ -247,6 +296,13 @@ impl Changes {
         let metadata = table.metadata();
         names::check_branch(metadata, &branch).context("table", || ident.clone())?;
         let target = Target::new(written(metadata)?, &[], true)?;
+        if let Some(done) = self.done_before("INSERT", &table, &branch, commit_id).await? {
+            // The client is still sending.
+            while let Some(batch) = rows.next().await {
+                batch?;
+            }
+            return Ok(done);
+        }
         let permit = Arc::clone(&self.admission).acquire_owned().await;
         let permit = permit.map_err(|e| Error::internal("admission has ended").with_source(e))?;
         let writer = self.writing()?.writer(table.io(), metadata)?;
@@ -255,6 +311,15 @@ impl Changes {
         // Who holds the table may be waiting for admission.
         drop(permit);
         self.commit(&table, branch, files, commit_id).await
+    }
+
+    /// What became of the commit of an id; `name` is the table that it was for.
+    pub(in super::super) async fn status(&self, commit_id: &str, name: Option<&[String]>, defaults: &Defaults) -> Result<CommitStatus> {
+        let ident = match name {
+            Some(name) => Some(names::find(&self.planner.catalogs, defaults, name).await?),
+            None => None,
+        };
+        self.writing()?.commits.status(commit_id, ident.as_ref()).await
     }
 
     async fn create_table(&self, sql: &str, create: &CreateTable, defaults: &Defaults, with: With<'_>) -> Result<Done> {
@@ -327,14 +392,14 @@ impl Changes {
                 return Err(error).context("table", || ident.clone());
             }
         };
-        let done = of_files("CREATE TABLE AS", &files);
+        let done = of_added("CREATE TABLE AS", Added::of_files(&files));
         if files.is_empty() {
             return self.writing()?.commits.create_table(&creation).await.map(|()| done);
         }
         let commit_id = with.commit_id.map_or_else(Commits::new_id, str::to_owned);
         let change = TableChange::append(Arc::clone(metadata), commit_id.clone(), files);
         let committed = self.writing()?.commits.create_table_with(&creation, change).await?;
-        Ok(of_commit(done, &committed, commit_id))
+        Ok(of_commit(done, committed.snapshot_id, commit_id))
     }
 
     /// Runs a query into files.
@@ -376,34 +441,26 @@ pub(super) async fn give_up(writer: DataWriter) {
     }
 }
 
-fn of_files(verb: &'static str, files: &[DataFile]) -> Done {
+fn of_added(verb: &'static str, added: Added) -> Done {
     Done {
         verb,
-        rows: files.iter().map(|file| file.record_count).sum(),
-        data_files: files.len(),
-        bytes: files.iter().map(|file| file.file_size_in_bytes).sum(),
+        rows: added.rows,
+        data_files: added.data_files,
+        bytes: added.bytes,
         ..Done::default()
     }
 }
 
-fn of_commit(mut done: Done, committed: &Committed, commit_id: String) -> Done {
-    done.snapshot_id = Some(committed.snapshot_id);
+fn of_commit(mut done: Done, snapshot_id: i64, commit_id: String) -> Done {
+    done.snapshot_id = Some(snapshot_id);
     done.commit_id = Some(commit_id);
     done
 }
 
 /// The columns of a table as an INSERT fills them.
 fn written(metadata: &TableMetadata) -> Result<Vec<Written>> {
-    let columns = written_columns(metadata.current_schema()?)?.into_iter().map(|column| {
-        let default = column
-            .default
-            .map(|value| ScalarValue::try_from_array(&value, 0).map_err(from_datafusion));
-        Ok(Written {
-            is_uuid: column.is_uuid,
-            field: column.field,
-            default: default.transpose()?,
-        })
-    });
+    let columns = written_columns(metadata.current_schema()?)?.into_iter();
+    let columns = columns.map(|column| Written::new(column));
     columns.collect()
 }
 

@@ -9,20 +9,25 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, FieldRef, Schema};
 use datafusion::common::{Column, DataFusionError, Result as DfResult, ScalarValue};
-use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast};
 
 use super::super::casts::{lossless, parts_agree, strict};
 use super::super::errors::from_datafusion;
+use super::super::floored::floored;
+use super::super::uuid_text::{as_uuid, uuids_of};
+use super::decimals;
 use super::literals::with_literals;
-use super::uuid_text::{TEXT_TO_UUID, uuids_of};
 use crate::error::{Error, Result, ResultExt};
+use crate::iceberg::WrittenColumn;
 
 /// A column that is written.
 #[derive(Debug, Clone)]
 pub(in super::super) struct Written {
+    /// Required fields of structs may be null here, as in what a query gives: the writer refuses such rows.
     pub(super) field: FieldRef,
     pub(super) is_uuid: bool,
+    /// The field's type, with marks at the uuids in it.
+    pub(super) shape: DataType,
     /// One row; what rows get that do not name the column. `None`: null.
     pub(super) default: Option<ScalarValue>,
 }
@@ -42,6 +47,46 @@ pub(super) enum Sources {
     /// The columns of the table that the query's columns go to.
     Listed(Vec<usize>),
     ByName,
+}
+
+impl Written {
+    /// From the table's column.
+    pub(super) fn new(column: WrittenColumn) -> Result<Self> {
+        let of = nullable_inside(column.field.data_type());
+        let default = column.default.map(|value| {
+            let value = strict(&value, &of)?;
+            ScalarValue::try_from_array(&value, 0).map_err(from_datafusion)
+        });
+        Ok(Self {
+            default: default.transpose()?,
+            is_uuid: column.is_uuid,
+            shape: nullable_inside(&column.shape),
+            field: Arc::new(column.field.as_ref().clone().with_data_type(of)),
+        })
+    }
+}
+
+/// The type with parts that may be null, but for keys of maps.
+fn nullable_inside(of: &DataType) -> DataType {
+    let inside = |field: &FieldRef, nullable: bool| {
+        let of = nullable_inside(field.data_type());
+        Arc::new(field.as_ref().clone().with_data_type(of).with_nullable(nullable))
+    };
+    match of {
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(|field| inside(field, true)).collect()),
+        DataType::List(element) => DataType::List(inside(element, true)),
+        DataType::Map(entries, sorted) => {
+            let pair = match entries.data_type() {
+                DataType::Struct(pair) => {
+                    let parts = pair.iter().enumerate().map(|(at, field)| inside(field, at > 0));
+                    DataType::Struct(parts.collect())
+                }
+                other => other.clone(),
+            };
+            DataType::Map(Arc::new(entries.as_ref().clone().with_data_type(pair)), *sorted)
+        }
+        other => other.clone(),
+    }
 }
 
 impl Target {
@@ -209,6 +254,9 @@ pub(super) fn stored_as(values: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     // A float keeps as much of a double as it can, here as everywhere.
     let cast = match to {
         DataType::Float32 if from.is_floating() => strict(values, to).map(Some),
+        DataType::Decimal128(precision, scale) if from.is_floating() => {
+            return decimals::of_numbers(values, *precision, *scale)?.exact().ok_or_else(unfit);
+        }
         _ => lossless(values, to),
     };
     cast.map_err(|e| unfit().with_source(e))?.ok_or_else(unfit)
@@ -225,10 +273,6 @@ fn missing(column: &Written) -> DfResult<Expr> {
     }
 }
 
-pub(super) fn as_uuid(value: Expr) -> Expr {
-    Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(&TEXT_TO_UUID), vec![value]))
-}
-
 pub(super) fn converted(value: Expr, from: &DataType, column: &Written) -> DfResult<Expr> {
     let to = column.field.data_type();
     if column.is_uuid && from.is_string() {
@@ -240,7 +284,11 @@ pub(super) fn converted(value: Expr, from: &DataType, column: &Written) -> DfRes
             column.field.name()
         ))));
     }
-    Ok(if from == to { value } else { cast(value, to.clone()) })
+    Ok(if from == to {
+        value
+    } else {
+        cast(floored(value, from, to), to.clone())
+    })
 }
 
 /// Whether values of one type are stored as another without a cast in the statement. The cast itself fails

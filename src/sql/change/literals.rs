@@ -4,18 +4,24 @@
 //! values of a column, or of a list, to one type first: beside 0.1 the integer 99999999999999999 would be the
 //! double next to it. So each value becomes one of its own column, field or element by itself.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, Schema};
+use arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use datafusion::common::{DFSchema, DFSchemaRef, Result as DfResult, ScalarValue};
+use datafusion::functions::core::named_struct;
 use datafusion::logical_expr::expr::{Placeholder, ScalarFunction};
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Values, cast};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Values, cast, lit};
 use datafusion::sql::planner::{ContextProvider, PlannerContext, SqlToRel};
 use datafusion::sql::sqlparser::ast::{self, SetExpr, Statement};
 
+use super::super::floored::floored;
+use super::super::uuid_text::as_uuid;
+use super::decimals::rounded;
 use super::exactly::exactly;
-use super::insert::{Sources, Target, Written, as_uuid, converted, external, is_assignable};
+use super::insert::{Sources, Target, Written, converted, external, is_assignable};
 use crate::error::Error;
+use crate::table::TYPE_NAME_KEY;
 
 impl Target {
     /// The plan of a query that is `VALUES` and nothing more; `None` for any other.
@@ -73,7 +79,11 @@ fn as_columns(rows: Vec<Vec<(Expr, &Written)>>, columns: &[&Written], schema: &D
                 Expr::Literal(ScalarValue::Null, _) => Ok(value),
                 _ => {
                     let from = value.get_type(schema)?;
-                    converted(value, &from, column)
+                    match converted(value, &from, column)? {
+                        // Also what a cast makes one, so that all rows have one form.
+                        bytes if column.is_uuid => Ok(as_uuid(bytes)),
+                        value => Ok(value),
+                    }
                 }
             }
         });
@@ -117,13 +127,15 @@ fn typed_literal(expr: Expr, target: &Written) -> DfResult<Expr> {
     let to = target.field.data_type();
     match expr {
         Expr::Alias(alias) => Ok(typed_literal(*alias.expr, target)?.alias(alias.name)),
-        Expr::Placeholder(placeholder) if target.is_uuid => {
-            let text = Arc::new(Field::new(&placeholder.id, DataType::Utf8, true));
-            Ok(as_uuid(Expr::Placeholder(Placeholder::new_with_field(placeholder.id, Some(text)))))
-        }
+        Expr::Placeholder(placeholder) if target.is_uuid => Ok(bound_as_uuid(placeholder)),
         Expr::Placeholder(placeholder) => Ok(bound_as(placeholder, to)),
-        other => written_as(other, to, target),
+        other => written_as(other, &target.shape, target),
     }
+}
+
+fn bound_as_uuid(placeholder: Placeholder) -> Expr {
+    let text = Arc::new(Field::new(&placeholder.id, DataType::Utf8, true));
+    as_uuid(Expr::Placeholder(Placeholder::new_with_field(placeholder.id, Some(text))))
 }
 
 fn bound_as(placeholder: Placeholder, to: &DataType) -> Expr {
@@ -153,7 +165,7 @@ fn parts_as(mut call: ScalarFunction, to: &DataType, target: &Written) -> DfResu
     let name = call.func.name().to_owned();
     match (name.as_str(), to) {
         ("make_array", DataType::List(element)) => {
-            let parts = call.args.into_iter().map(|part| part_as(part, element.data_type(), target));
+            let parts = call.args.into_iter().map(|part| part_as(part, element, target));
             call.args = parts.collect::<DfResult<_>>()?;
         }
         ("named_struct", DataType::Struct(fields)) => {
@@ -164,21 +176,26 @@ fn parts_as(mut call: ScalarFunction, to: &DataType, target: &Written) -> DfResu
                     return Ok(part);
                 }
                 match of {
-                    Some(field) => part_as(part, field.data_type(), target),
+                    Some(field) => part_as(part, field, target),
                     None => Ok(part),
                 }
             });
             call.args = parts.collect::<DfResult<_>>()?;
+        }
+        // ROW(..) has no names: its parts go by position.
+        ("struct", DataType::Struct(fields)) if call.args.len() == fields.len() => {
+            let mut args = Vec::with_capacity(2 * fields.len());
+            for (field, part) in fields.iter().zip(call.args) {
+                args.extend([lit(field.name().as_str()), part_as(part, field, target)?]);
+            }
+            call = ScalarFunction::new_udf(named_struct(), args);
         }
         ("map", DataType::Map(entries, _)) => {
             let DataType::Struct(pair) = entries.data_type() else {
                 return Ok(call);
             };
             let parts = call.args.into_iter().zip(pair).map(|(part, field)| match part {
-                Expr::ScalarFunction(list) => {
-                    let to = DataType::new_list(field.data_type().clone(), true);
-                    parts_as(list, &to, target).map(Expr::ScalarFunction)
-                }
+                Expr::ScalarFunction(list) => parts_as(list, &DataType::List(Arc::clone(field)), target).map(Expr::ScalarFunction),
                 other => Ok(other),
             });
             call.args = parts.collect::<DfResult<_>>()?;
@@ -196,31 +213,42 @@ fn field_name(expr: &Expr) -> Option<&str> {
 }
 
 /// A part in its type, where it fits.
-fn part_as(part: Expr, to: &DataType, target: &Written) -> DfResult<Expr> {
+fn part_as(part: Expr, field: &FieldRef, target: &Written) -> DfResult<Expr> {
+    let is_uuid = field.metadata().get(TYPE_NAME_KEY).is_some_and(|name| name == "uuid");
+    let to = unmarked(field.data_type());
     let part = match part {
-        Expr::Placeholder(placeholder) => return Ok(bound_as(placeholder, to)),
-        other => written_as(other, to, target)?,
+        Expr::Placeholder(placeholder) if is_uuid => return Ok(bound_as_uuid(placeholder)),
+        Expr::Placeholder(placeholder) => return Ok(bound_as(placeholder, &to)),
+        other => written_as(other, field.data_type(), target)?,
     };
     // What is of columns has its type from the engine.
     match part.get_type(&DFSchema::empty()) {
-        Ok(from) if from != *to && is_assignable(&from, to) => Ok(cast(part, to.clone())),
+        Ok(from) if is_uuid && (from.is_string() || from == to) => Ok(as_uuid(part)),
+        Ok(from) if from != to && is_assignable(&from, &to) => Ok(cast(floored(part, &from, &to), to)),
         _ => Ok(part),
+    }
+}
+
+/// The type without the marks of a shape.
+fn unmarked(of: &DataType) -> DataType {
+    let inside = |field: &FieldRef| {
+        let of = unmarked(field.data_type());
+        Arc::new(field.as_ref().clone().with_data_type(of).with_metadata(HashMap::new()))
+    };
+    match of {
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(inside).collect()),
+        DataType::List(element) => DataType::List(inside(element)),
+        DataType::Map(entries, sorted) => DataType::Map(inside(entries), *sorted),
+        other => other.clone(),
     }
 }
 
 /// A double literal as the decimal that was written: its shortest digits, rounded half away from zero.
 fn decimal(number: f64, precision: u8, scale: i8, target: &Written) -> DfResult<Expr> {
     let wrong = || external(Error::invalid(format!("{number} does not fit column \"{}\"", target.field.name())));
-    let text = number.to_string();
-    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
-    let wanted = usize::try_from(scale).map_err(|_| wrong())?;
-    let kept: String = fraction.chars().chain(std::iter::repeat('0')).take(wanted).collect();
-    let rounds_up = fraction.chars().nth(wanted).is_some_and(|digit| digit >= '5');
-    let unscaled: i128 = format!("{}{kept}", whole.trim_start_matches('-')).parse().map_err(|_| wrong())?;
-    let unscaled = unscaled + i128::from(rounds_up);
-    if unscaled >= 10_i128.checked_pow(u32::from(precision)).ok_or_else(wrong)? {
-        return Err(wrong());
-    }
-    let unscaled = if number.is_sign_negative() { -unscaled } else { unscaled };
-    Ok(Expr::Literal(ScalarValue::Decimal128(Some(unscaled), precision, scale), None))
+    let rounded = rounded(&number.to_string(), precision, scale).ok_or_else(wrong)?;
+    Ok(Expr::Literal(
+        ScalarValue::Decimal128(Some(rounded.unscaled), precision, scale),
+        None,
+    ))
 }

@@ -1,6 +1,7 @@
 //! Names of what a statement creates, drops or writes to.
 
 use super::super::engine::Defaults;
+use super::super::info_schema::INFORMATION_SCHEMA;
 use crate::catalog::{Catalog, Catalogs, DEFAULT_SCHEMA, match_name};
 use crate::error::{Error, Result};
 use crate::iceberg::spec::{MAIN_BRANCH, RefKind, TableMetadata};
@@ -90,6 +91,18 @@ pub(super) fn schema<'a>(catalogs: &'a Catalogs, defaults: &Defaults, name: &[St
         return Ok((catalog.as_ref(), rest.join(".")));
     }
     Ok((catalogs.catalog(defaults.catalog.as_deref())?.as_ref(), name.join(".")))
+}
+
+/// Refuses a name that a new schema cannot have: its tables would be hidden behind the listings of that name.
+///
+/// Errors: `InvalidInput`.
+pub(super) fn check_new_schema(schema: &str) -> Result<()> {
+    if schema.eq_ignore_ascii_case(INFORMATION_SCHEMA) {
+        return Err(Error::invalid(format!(
+            "\"{schema}\" cannot be a schema's name: every catalog has {INFORMATION_SCHEMA} already"
+        )));
+    }
+    Ok(())
 }
 
 /// Refuses a branch that the table does not have: a misspelt one would be made.

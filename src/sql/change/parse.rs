@@ -1,4 +1,4 @@
-//! Reading statements that change something: CREATE, DROP, INSERT, DELETE and TRUNCATE (interface.md 4).
+//! Reading statements that change something: CREATE, DROP, ALTER, INSERT, DELETE and TRUNCATE (interface.md 4).
 //!
 //! Invariants: every clause that is read is carried out or refused by name, none is skipped; clauses of
 //! CREATE TABLE come in any order, each once; a query inside is left where it is in the tokens, so that it
@@ -38,6 +38,13 @@ pub(in super::super) enum Change {
         name: Vec<String>,
         if_exists: bool,
         cascade: bool,
+    },
+    AlterProperties {
+        name: Vec<String>,
+        set: BTreeMap<String, String>,
+        unset: Vec<String>,
+        /// Of the properties that are unset.
+        if_exists: bool,
     },
     Insert(Insert),
     Delete(Delete),
@@ -102,7 +109,14 @@ impl Change {
 }
 
 /// First words of statements that are read here.
-pub(in super::super) const CHANGES: &[Keyword] = &[Keyword::CREATE, Keyword::DROP, Keyword::INSERT, Keyword::DELETE, Keyword::TRUNCATE];
+pub(in super::super) const CHANGES: &[Keyword] = &[
+    Keyword::CREATE,
+    Keyword::DROP,
+    Keyword::ALTER,
+    Keyword::INSERT,
+    Keyword::DELETE,
+    Keyword::TRUNCATE,
+];
 
 /// Reads a statement whose first word is one of [`CHANGES`].
 ///
@@ -121,6 +135,8 @@ pub(in super::super) fn parse(tokens: &[TokenWithSpan]) -> Result<Change> {
         return Ok(Change::Delete(reader.delete(tokens)?));
     } else if reader.word(Keyword::TRUNCATE) {
         Change::Delete(reader.truncate(tokens)?)
+    } else if reader.word(Keyword::ALTER) {
+        reader.alter()?
     } else {
         reader.expect(Keyword::CREATE)?;
         reader.create()?
@@ -266,6 +282,41 @@ impl Reader<'_> {
             "DROP {} is not supported: DROP takes TABLE or SCHEMA",
             self.parser.peek_token_ref().token
         )))
+    }
+
+    fn alter(&mut self) -> Result<Change> {
+        if !self.word(Keyword::TABLE) {
+            return Err(Error::unsupported(format!(
+                "ALTER {} is not supported: ALTER takes TABLE",
+                self.parser.peek_token_ref().token
+            )));
+        }
+        if self.if_exists() {
+            return unsupported("ALTER TABLE IF EXISTS");
+        }
+        let name = self.name()?;
+        let (mut set, mut unset, mut if_exists) = (BTreeMap::new(), Vec::new(), false);
+        if self.words(&[Keyword::SET, Keyword::TBLPROPERTIES]) {
+            self.properties(&mut set)?;
+        } else if self.words(&[Keyword::UNSET, Keyword::TBLPROPERTIES]) {
+            if_exists = self.if_exists();
+            unset = self.in_parentheses(Self::property_name)?;
+        } else {
+            let words = (0..2).map_while(|at| match &self.parser.peek_nth_token_ref(at).token {
+                Token::Word(word) if word.quote_style.is_none() => Some(word.value.to_uppercase()),
+                _ => None,
+            });
+            let what = words.collect::<Vec<_>>().join(" ");
+            return Err(Error::unsupported(format!(
+                "ALTER TABLE .. {what} is not built yet: ALTER TABLE takes SET TBLPROPERTIES and UNSET TBLPROPERTIES"
+            )));
+        }
+        Ok(Change::AlterProperties {
+            name,
+            set,
+            unset,
+            if_exists,
+        })
     }
 
     fn create(&mut self) -> Result<Change> {
@@ -499,11 +550,15 @@ impl Reader<'_> {
         Ok(())
     }
 
+    fn property_name(&mut self) -> Result<String> {
+        match &self.parser.peek_token_ref().token {
+            Token::SingleQuotedString(_) => read(self.parser.parse_literal_string()),
+            _ => Ok(self.name()?.join(".")),
+        }
+    }
+
     fn property(&mut self) -> Result<(String, String)> {
-        let key = match &self.parser.peek_token_ref().token {
-            Token::SingleQuotedString(_) => read(self.parser.parse_literal_string())?,
-            _ => self.name()?.join("."),
-        };
+        let key = self.property_name()?;
         let _ = self.parser.consume_token(&Token::Eq);
         let token = self.parser.next_token();
         let value = match token.token {

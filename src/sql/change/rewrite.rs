@@ -6,9 +6,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
+use arrow::array::{BooleanArray, RecordBatch};
 use arrow::compute::filter_record_batch;
-use arrow::datatypes::{Int64Type, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 
 use crate::bitmap::RowSet;
@@ -16,7 +16,8 @@ use crate::error::{Error, Result};
 use crate::iceberg::IcebergSnapshot;
 use crate::table::{Column, FileScanTask, HiddenColumn, PlanCounts, ScanPlan, ScanRequest, Snapshot, TableIdent};
 
-use super::super::hidden::with_hidden;
+use super::super::hidden::with_places;
+use super::places::{by_file, positions};
 
 /// Some data files of a snapshot.
 #[derive(Debug)]
@@ -77,7 +78,7 @@ pub(super) fn rows_of(of: IcebergSnapshot, scan: ScanPlan, tasks: Vec<Arc<FileSc
         );
         return Err(Error::unsupported(message).with("table", of.table()));
     }
-    with_hidden(Arc::new(Files { of, scan }), &kinds)
+    with_places(Arc::new(Files { of, scan }), &kinds)
 }
 
 /// The rows of a batch that stay, without where they lay.
@@ -86,22 +87,13 @@ pub(super) fn rows_of(of: IcebergSnapshot, scan: ScanPlan, tasks: Vec<Arc<FileSc
 pub(super) fn rows_that_stay(batch: &RecordBatch, deleted: &HashMap<String, Arc<RowSet>>) -> Result<RecordBatch> {
     let lost = || Error::internal("rows that are written anew do not say where they lay");
     let width = batch.num_columns().checked_sub(2).ok_or_else(lost)?;
-    let files = batch.column(width).as_string_opt::<i32>().ok_or_else(lost)?;
-    let positions = batch.column(width + 1).as_primitive_opt::<Int64Type>().ok_or_else(lost)?;
-    let mut known: Option<(&str, &Arc<RowSet>)> = None;
+    let positions = positions(batch.column(width + 1))?;
     let mut keep = Vec::with_capacity(batch.num_rows());
-    for row in 0..batch.num_rows() {
-        if files.is_null(row) || positions.is_null(row) {
-            return Err(lost());
+    for (path, range) in by_file(batch.column(width))? {
+        let rows = deleted.get(path).ok_or_else(lost)?;
+        for position in positions.values().get(range).unwrap_or_default() {
+            keep.push(!rows.contains(u64::try_from(*position).map_err(|_| lost())?));
         }
-        let path = files.value(row);
-        let rows = match known {
-            Some((file, rows)) if file == path => rows,
-            _ => deleted.get(path).ok_or_else(lost)?,
-        };
-        known = Some((path, rows));
-        let position = u64::try_from(positions.value(row)).map_err(|_| lost())?;
-        keep.push(!rows.contains(position));
     }
     let columns: Vec<usize> = (0..width).collect();
     Ok(filter_record_batch(&batch.project(&columns)?, &BooleanArray::from(keep))?)

@@ -17,12 +17,22 @@ const DECIMAL: (u8, u8) = (10, 0);
 const MAX_PRECISION: u64 = 38;
 
 /// Gives fields their ids.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Ids {
     last: i32,
+    /// Moments in nanoseconds, as `now()` gives them, have a type.
+    has_nanoseconds: bool,
 }
 
 impl Ids {
+    /// Of a table of a format version.
+    pub(super) fn new(format_version: u8) -> Self {
+        Self {
+            last: 0,
+            has_nanoseconds: format_version > 2,
+        }
+    }
+
     /// A field with the next id.
     pub(super) fn field(&mut self, name: &str, required: bool, field_type: Type) -> NestedField {
         self.last = self.last.saturating_add(1);
@@ -107,8 +117,17 @@ impl Ids {
                     fields: fields.collect::<Result<_>>()?,
                 })
             }
-            other => Type::Primitive(primitive_of_result(other)?),
+            other => Type::Primitive(self.known(primitive_of_result(other)?)),
         })
+    }
+
+    /// The type that the format version has for it: digits that it has not are cut off, as in a cast.
+    fn known(&self, of: P) -> P {
+        match of {
+            P::TimestampNs if !self.has_nanoseconds => P::Timestamp,
+            P::TimestamptzNs if !self.has_nanoseconds => P::Timestamptz,
+            other => other,
+        }
     }
 
     fn list(&mut self, element: Type, required: bool) -> Type {

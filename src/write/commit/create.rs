@@ -6,9 +6,11 @@
 use std::sync::Arc;
 
 use super::driver::{Driver, now_ms};
+use super::known::Added;
 use super::{Commits, finish, ready};
 use crate::catalog::SwapOutcome;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::iceberg::PATH_PROPERTIES;
 use crate::iceberg::commit::{Change, Committed, Loaded};
 use crate::iceberg::spec::{MetadataBuilder, MetadataCompression, NewTable, TableMetadata};
 use crate::io::{Created, FileKind, PathMap, TableIo};
@@ -22,6 +24,8 @@ pub struct Creation {
     metadata: Arc<TableMetadata>,
     /// The metadata file, where it was written.
     location: String,
+    /// The topmost folder that was made for it.
+    made: Option<String>,
 }
 
 impl Creation {
@@ -52,8 +56,16 @@ impl Commits {
             self.settle_while_it_can_be(ready(&journal)?, ident).await;
         }
         let metadata = MetadataBuilder::new_table(new, now_ms())?.build()?;
+        let named = PATH_PROPERTIES
+            .iter()
+            .filter_map(|name| Some((*name, metadata.properties.get(*name)?)));
+        let mut folders = vec![metadata.location.clone()];
         catalog.check_location(ident, &metadata.location).await?;
-        let io = TableIo::new(Arc::clone(&self.storage), PathMap::default(), [metadata.location.clone()])?;
+        for (property, folder) in named {
+            catalog.check_location(ident, folder).await.context("property", || property)?;
+            folders.push(folder.clone());
+        }
+        let io = TableIo::new(Arc::clone(&self.storage), PathMap::default(), folders)?;
         let io = io.for_table(&metadata.table_uuid.map(|uuid| uuid.to_string()).unwrap_or_default());
         let compression = MetadataCompression::of(&metadata)?;
         let id = uuid::Uuid::new_v4();
@@ -64,6 +76,7 @@ impl Commits {
             let message = "a table lies there already: name another location, or register that table";
             return Err(Error::new(ErrorKind::AlreadyExists, message).with("location", &metadata.location));
         }
+        let made = io.first_missing(folder).await?;
         let bytes = metadata.to_file_bytes(compression)?;
         match io.create(&location, FileKind::Metadata, bytes.into()).await? {
             Created::Ours => {}
@@ -75,6 +88,7 @@ impl Commits {
             io,
             metadata: Arc::new(metadata),
             location,
+            made,
         })
     }
 
@@ -116,6 +130,7 @@ impl Commits {
             ident,
             io: creation.io.clone(),
             creates: true,
+            added: Added::of_files(&change.added),
             unnamed: Some(Loaded {
                 metadata: Arc::clone(&creation.metadata),
                 location: creation.location.clone(),
@@ -128,10 +143,20 @@ impl Commits {
         committed
     }
 
-    /// Deletes the metadata file of a table that did not come to be.
+    /// Deletes the metadata file of a table that did not come to be, and the folders that were made for it.
     pub async fn forget(&self, creation: &Creation) {
-        if let Err(error) = creation.io.delete(&creation.location, FileKind::Metadata).await {
-            tracing::warn!(table = %creation.ident, %error, "the metadata file of a table that was not created could not be deleted");
+        let Creation { ident, io, location, .. } = creation;
+        if let Err(error) = io.delete(location, FileKind::Metadata).await {
+            tracing::warn!(table = %ident, %error, "the metadata file of a table that was not created could not be deleted");
+        }
+        let metadata = location.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let table = io.comparable(&creation.metadata.location);
+        if let (Some(made), Ok(table)) = (&creation.made, table) {
+            // Of a folder that was there before, only what this made in it.
+            let folder = if made.starts_with(&format!("{table}/")) { metadata } else { &table };
+            if let Err(error) = io.remove_empty_folders(folder, made).await {
+                tracing::warn!(table = %ident, %error, "folders of a table that was not created could not be removed");
+            }
         }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::journal::{Close, Journal, Open};
+use super::known::Added;
 use crate::catalog::{Catalogs, SwapOutcome};
 use crate::crash;
 use crate::error::{Error, Result};
@@ -29,6 +30,8 @@ pub(super) struct Driver<'a> {
     pub(super) creates: bool,
     /// The table as it is before it has a name.
     pub(super) unnamed: Option<Loaded>,
+    /// What the commit adds.
+    pub(super) added: Added,
 }
 
 impl Driver<'_> {
@@ -49,11 +52,7 @@ impl Driver<'_> {
             Action::Load if self.unnamed.is_some() => self.unnamed.clone().map(Event::Loaded).ok_or_else(|| Error::internal("no table"))?,
             Action::Load => {
                 let table = self.catalogs.table(self.ident).await?;
-                let table = IcebergTable::of(table.as_ref())?;
-                Event::Loaded(Loaded {
-                    metadata: Arc::clone(table.metadata()),
-                    location: table.metadata_location().to_owned(),
-                })
+                Event::Loaded(loaded(IcebergTable::of(table.as_ref())?))
             }
             Action::Read(files) => {
                 let mut read = Vec::with_capacity(files.len());
@@ -85,7 +84,7 @@ impl Driver<'_> {
             }
             Action::OpenJournal(entry) => {
                 crash::point("open-journal");
-                self.journal.note(Open::new(self.ident, self.creates, entry)).await?;
+                self.journal.note(Open::new(self.ident, self.creates, entry, self.added)).await?;
                 crash::point("journal-open");
                 Event::Done
             }
@@ -113,27 +112,18 @@ impl Driver<'_> {
             }
             Action::CloseJournal { commit_id, run, committed } => {
                 crash::point("close-journal");
-                let table_uuid = None;
                 let close = Close {
                     commit_id,
                     run,
                     committed,
-                    table_uuid,
+                    about: None,
                 };
                 self.journal.close(close).await?;
                 crash::point("journal-closed");
                 Event::Done
             }
             Action::Delete(files) => {
-                for file in files {
-                    let deleted = match self.io.resolve(&file) {
-                        Ok(location) => self.io.delete(&location, kind_of(&location)).await.map(|_| ()),
-                        Err(e) => Err(e),
-                    };
-                    if let Err(error) = deleted {
-                        tracing::warn!(table = %self.ident, %error, "a file that is not needed could not be deleted");
-                    }
-                }
+                discard(&self.io, self.ident, &files).await;
                 Event::Done
             }
             Action::Finished(_) => return Err(Error::internal("the end is no action")),
@@ -152,6 +142,27 @@ impl Driver<'_> {
             Created::Ours => Ok(()),
             Created::Absent(error) => Err(error),
             Created::Foreign => Err(Error::internal("a file of this name is there already").with("file", location)),
+        }
+    }
+}
+
+/// A table as the engine knows it.
+pub(super) fn loaded(table: &IcebergTable) -> Loaded {
+    Loaded {
+        metadata: Arc::clone(table.metadata()),
+        location: table.metadata_location().to_owned(),
+    }
+}
+
+/// Deletes files that nothing names, as far as that goes.
+pub(super) async fn discard(io: &TableIo, ident: &TableIdent, files: &[String]) {
+    for file in files {
+        let deleted = match io.resolve(file) {
+            Ok(location) => io.delete(&location, kind_of(&location)).await.map(|_| ()),
+            Err(e) => Err(e),
+        };
+        if let Err(error) = deleted {
+            tracing::warn!(table = %ident, %error, "a file that is not needed could not be deleted");
         }
     }
 }

@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
+use super::known::Added;
 use crate::error::{Error, Result};
 use crate::iceberg::commit::JournalEntry;
 use crate::io::AppendLog;
@@ -33,9 +34,29 @@ pub(super) struct Close {
     pub(super) run: String,
     /// The snapshot that the commit id became.
     pub(super) committed: Option<i64>,
-    /// The table, where the run was open before; filled in by the journal.
+    /// Filled in by the journal where the run was open before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) about: Option<About>,
+}
+
+/// Where a commit goes, and what it adds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct About {
+    /// As the table was called then.
+    pub(super) table: TableIdent,
     pub(super) table_uuid: Option<String>,
+    pub(super) branch: String,
+    pub(super) added: Added,
+}
+
+impl About {
+    /// Whether both are about one table, whatever it is called.
+    fn is_same_table(&self, other: &Self) -> bool {
+        match (&self.table_uuid, &other.table_uuid) {
+            (None, None) => self.table == other.table,
+            (own, other) => own == other,
+        }
+    }
 }
 
 /// A commit whose swap was or is about to be sent.
@@ -48,16 +69,28 @@ pub(super) struct Open {
     #[serde(default)]
     pub(super) creates: bool,
     pub(super) entry: JournalEntry,
+    #[serde(default)]
+    pub(super) added: Added,
 }
 
 impl Open {
-    pub(super) fn new(ident: &TableIdent, creates: bool, entry: JournalEntry) -> Self {
+    pub(super) fn new(ident: &TableIdent, creates: bool, entry: JournalEntry, added: Added) -> Self {
         Self {
             catalog: ident.catalog.clone(),
             schema: ident.schema.clone(),
             table: ident.table.clone(),
             creates,
             entry,
+            added,
+        }
+    }
+
+    fn about(&self) -> About {
+        About {
+            table: self.ident(),
+            table_uuid: self.entry.table_uuid.clone(),
+            branch: self.entry.branch.clone(),
+            added: self.added,
         }
     }
 
@@ -66,7 +99,7 @@ impl Open {
     }
 }
 
-/// What the journal says of a commit id.
+/// What the journal says of a commit id on one table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Noted {
     Open(Box<Open>),
@@ -128,14 +161,28 @@ impl Notes {
         }
     }
 
-    fn find(&self, commit_id: &str) -> Option<Noted> {
-        let lines = self.runs.get(commit_id)?.iter().filter_map(|run| self.of_run.get(run));
-        let mut found = None;
-        for line in lines {
-            match line {
-                Line::Close(Close { committed: Some(id), .. }) => return Some(Noted::Closed { committed: Some(*id) }),
-                Line::Open(open) => found = Some(Noted::Open(Box::new(open.clone()))),
-                Line::Close(_) => found = found.or(Some(Noted::Closed { committed: None })),
+    fn lines(&self, commit_id: &str) -> impl Iterator<Item = &Line> {
+        let runs = self.runs.get(commit_id).into_iter().flatten();
+        runs.filter_map(|run| self.of_run.get(run))
+    }
+
+    fn find(&self, commit_id: &str) -> Vec<(Option<About>, Noted)> {
+        let mut found: Vec<(Option<About>, Noted)> = Vec::new();
+        for line in self.lines(commit_id) {
+            let (about, noted) = match line {
+                Line::Open(open) => (Some(open.about()), Noted::Open(Box::new(open.clone()))),
+                Line::Close(Close { committed, about, .. }) => (about.clone(), Noted::Closed { committed: *committed }),
+            };
+            let same = |known: &Option<About>| match (known, &about) {
+                (Some(known), Some(about)) => known.is_same_table(about),
+                (known, about) => known.is_none() && about.is_none(),
+            };
+            match found.iter_mut().find(|(known, _)| same(known)) {
+                None => found.push((about, noted)),
+                // One run that was made outweighs all others, one that is open those that were not.
+                Some((_, Noted::Closed { committed: Some(_) })) => {}
+                Some(_) if noted == (Noted::Closed { committed: None }) => {}
+                Some(known) => *known = (about, noted),
             }
         }
         found
@@ -179,8 +226,8 @@ impl Journal {
         open.collect()
     }
 
-    /// What is known of a commit id.
-    pub(super) fn find(&self, commit_id: &str) -> Option<Noted> {
+    /// What is known of a commit id, once for each table that it was used on.
+    pub(super) fn find(&self, commit_id: &str) -> Vec<(Option<About>, Noted)> {
         self.notes().find(commit_id)
     }
 
@@ -196,18 +243,19 @@ impl Journal {
     /// Errors: `Unavailable`; the entry stays open then, and is found out again later.
     pub(super) async fn close(&self, mut close: Close) -> Result<()> {
         if let Some(Line::Open(open)) = self.notes().of_run.get(&close.run) {
-            close.table_uuid.clone_from(&open.entry.table_uuid);
+            close.about = Some(open.about());
         }
         self.put(Line::Close(close)).await
     }
 
     /// The snapshot of the table of this uuid that a commit id became, whether the table still has it or not.
-    pub(super) fn committed_to(&self, commit_id: &str, table_uuid: &str) -> Option<i64> {
-        let notes = self.notes();
-        let mut lines = notes.runs.get(commit_id)?.iter().filter_map(|run| notes.of_run.get(run));
-        lines.find_map(|line| match line {
-            Line::Close(close) if close.table_uuid.as_deref() == Some(table_uuid) => close.committed,
-            _ => None,
+    pub(super) fn committed_to(&self, commit_id: &str, table_uuid: &str) -> Option<(i64, About)> {
+        self.notes().lines(commit_id).find_map(|line| match line {
+            Line::Close(Close { committed, about, .. }) => {
+                let about = about.clone().filter(|about| about.table_uuid.as_deref() == Some(table_uuid))?;
+                committed.map(|snapshot_id| (snapshot_id, about))
+            }
+            Line::Open(_) => None,
         })
     }
 
@@ -239,7 +287,7 @@ mod tests {
             base: "a".to_owned(),
             new: "b".to_owned(),
         };
-        Open::new(&TableIdent::new("c", "s", "t"), false, entry)
+        Open::new(&TableIdent::new("c", "s", "t"), false, entry, Added::default())
     }
 
     fn close(commit_id: &str, run: &str, committed: Option<i64>) -> Close {
@@ -247,8 +295,12 @@ mod tests {
             commit_id: commit_id.to_owned(),
             run: run.to_owned(),
             committed,
-            table_uuid: None,
+            about: None,
         }
+    }
+
+    fn found(journal: &Journal, commit_id: &str) -> Vec<Noted> {
+        journal.find(commit_id).into_iter().map(|(_, noted)| noted).collect()
     }
 
     #[tokio::test]
@@ -270,11 +322,11 @@ mod tests {
             Journal::open(path.clone()).await.unwrap(),
             Journal::open(path).await.unwrap(),
         ] {
-            assert_eq!(journal.find("x"), Some(Noted::Open(Box::new(open("x", "1")))));
-            assert_eq!(journal.find("y"), Some(Noted::Closed { committed: Some(7) }));
-            assert_eq!(journal.find("z"), Some(Noted::Closed { committed: Some(9) }));
-            assert_eq!(journal.find("w"), Some(Noted::Closed { committed: None }));
-            assert_eq!(journal.find("v"), None);
+            assert_eq!(found(&journal, "x"), [Noted::Open(Box::new(open("x", "1")))]);
+            assert_eq!(found(&journal, "y"), [Noted::Closed { committed: Some(7) }]);
+            assert_eq!(found(&journal, "z"), [Noted::Closed { committed: Some(9) }]);
+            assert_eq!(found(&journal, "w"), [Noted::Closed { committed: None }]);
+            assert_eq!(found(&journal, "v"), []);
             assert_eq!(journal.left_open(), [open("x", "1")]);
         }
     }

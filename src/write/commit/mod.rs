@@ -8,6 +8,8 @@
 mod create;
 mod driver;
 mod journal;
+mod known;
+mod properties;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,18 +24,11 @@ use crate::io::{Storage, TableIo, normalise};
 use crate::table::{Table, TableIdent};
 use crate::telemetry::QueryId;
 
-use driver::{Driver, chance};
-use journal::{Close, Journal, Noted, Open};
+use driver::{Driver, chance, discard};
+use journal::{About, Close, Journal, Open};
 
 pub use create::Creation;
-
-/// What became of a commit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CommitStatus {
-    Committed { snapshot_id: Option<i64> },
-    NotCommitted,
-    Unknown,
-}
+pub use known::{Added, CommitStatus, Known};
 
 type TableLock = Arc<tokio::sync::Mutex<()>>;
 
@@ -81,7 +76,8 @@ impl Commits {
         Ok(table.clone())
     }
 
-    /// Commits a change of a table.
+    /// Commits a change of a table. Where the table has the commit id already, what was written for this change is
+    /// deleted, and [`Self::known`] tells what was made then.
     ///
     /// Errors: `CommitConflict` and others: the change was not made; its files are deleted where that is proved;
     /// `CommitStateUnknown`: it may have been made, [`Self::status`] tells more.
@@ -109,48 +105,31 @@ impl Commits {
             Some(_) => return Err(Error::internal("another table is held than is committed to")),
             None => Some(self.hold(ident).await),
         };
-        self.settle_left_open(journal, ident, Some(table.metadata().table_uuid)).await?;
-        if let Some(known) = known_from_before(journal, table, &change.commit_id) {
-            return Ok(known);
+        let created = change.created.clone();
+        if let Err(error) = self.settle_left_open(journal, ident, Some(table.metadata().table_uuid)).await {
+            discard(table.io(), ident, &created).await;
+            return Err(error);
         }
-        let driver = Driver {
-            catalogs: &self.catalogs,
-            journal,
-            ident,
-            io: table.io().clone(),
-            creates: false,
-            unnamed: None,
+        let committed = match known_from_before(journal, table, &change.commit_id) {
+            Some(known) => known,
+            None => {
+                let driver = Driver {
+                    catalogs: &self.catalogs,
+                    journal,
+                    ident,
+                    io: table.io().clone(),
+                    creates: false,
+                    unnamed: None,
+                    added: Added::of_files(&change.added),
+                };
+                finish(&driver, change).await?
+            }
         };
-        finish(&driver, change).await
-    }
-
-    /// What became of the commit of an id, as far as the catalogs' journals tell.
-    ///
-    /// Errors: `Unavailable` when a journal cannot be read.
-    pub async fn status(&self, commit_id: &str) -> Result<CommitStatus> {
-        for catalog in self.catalogs.iter().filter(|catalog| catalog.writable().is_some()) {
-            let cell = self.journal_of(catalog.name()).await?;
-            let journal = ready(&cell)?;
-            let open = match journal.find(commit_id) {
-                None => continue,
-                Some(Noted::Closed { committed: None }) => return Ok(CommitStatus::NotCommitted),
-                Some(Noted::Closed { committed }) => return Ok(CommitStatus::Committed { snapshot_id: committed }),
-                Some(Noted::Open(open)) => open,
-            };
-            let lock = self.lock_of(&open.ident());
-            // Held by the commit itself, while it is under way.
-            let Ok(_guard) = lock.try_lock() else {
-                return Ok(CommitStatus::Unknown);
-            };
-            return Ok(match self.reconcile(journal, &open).await? {
-                Outcome::Committed(committed) => CommitStatus::Committed {
-                    snapshot_id: Some(committed.snapshot_id),
-                },
-                Outcome::NotCommitted(_) => CommitStatus::NotCommitted,
-                Outcome::Unknown { .. } => CommitStatus::Unknown,
-            });
+        // Names are fresh and nothing was sent, so no snapshot can have them.
+        if committed.was_there && committed.attempts == 0 {
+            discard(table.io(), ident, &created).await;
         }
-        Ok(CommitStatus::Unknown)
+        Ok(committed)
     }
 
     /// Takes a table's name away; its files stay.
@@ -208,6 +187,7 @@ impl Commits {
             io,
             creates: open.creates,
             unnamed: None,
+            added: open.added,
         };
         let mut reconciler = Reconciler::new(open.entry.clone(), chance());
         Ok(driver.run(|event, now| reconciler.step(event, now)).await)
@@ -247,7 +227,7 @@ fn ready(cell: &OnceCell<Journal>) -> Result<&Journal> {
 /// A commit that the journal knows, whose snapshot the table no longer has: its history cannot tell any more.
 fn known_from_before(journal: &Journal, table: &IcebergTable, commit_id: &str) -> Option<Committed> {
     let metadata = table.metadata();
-    let snapshot_id = journal.committed_to(commit_id, &metadata.table_uuid?.to_string())?;
+    let (snapshot_id, _) = journal.committed_to(commit_id, &metadata.table_uuid?.to_string())?;
     metadata.snapshot_by_id(snapshot_id).is_none().then(|| Committed {
         snapshot_id,
         sequence_number: 0,
@@ -261,6 +241,12 @@ fn known_from_before(journal: &Journal, table: &IcebergTable, commit_id: &str) -
 /// Runs a change to its end.
 async fn finish(driver: &Driver<'_>, change: Change) -> Result<Committed> {
     let commit_id = change.commit_id.clone();
+    let about = About {
+        table: driver.ident.clone(),
+        table_uuid: change.pinned.table_uuid.map(|uuid| uuid.to_string()),
+        branch: change.branch.clone(),
+        added: driver.added,
+    };
     let mut committer = Committer::new(change, chance());
     match driver.run(|event, now| committer.step(event, now)).await {
         Outcome::Committed(committed) => Ok(committed),
@@ -271,7 +257,7 @@ async fn finish(driver: &Driver<'_>, change: Change) -> Result<Committed> {
                 // A run of its own, so that one that went well is not forgotten.
                 run: format!("refused {}", Commits::new_id()),
                 committed: None,
-                table_uuid: None,
+                about: Some(about),
             };
             if let Err(error) = driver.journal.close(close).await {
                 tracing::warn!(table = %driver.ident, commit_id, %error, "the journal does not say that the commit was refused");

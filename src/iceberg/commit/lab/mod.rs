@@ -11,4 +11,4 @@ mod store;
 pub(super) use model::{Model, Region};
 pub(super) use operations::Planned;
 pub(super) use read::View;
-pub(super) use store::Lab;
+pub(super) use store::{Lab, part_of};

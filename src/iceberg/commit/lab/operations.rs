@@ -6,8 +6,10 @@ use std::sync::Arc;
 use super::model::{Effect, Region, Row};
 use super::read::{View, bounds};
 use super::store::{Content, Lab};
-use crate::iceberg::commit::{Change, Operation, RemovedFile};
+use crate::bitmap::RowSet;
+use crate::iceberg::commit::{Change, Operation, RemovedFile, VectorRows};
 use crate::iceberg::manifest::{DataFile, FileContent, FileFormat, ManifestContent};
+use crate::iceberg::puffin::PuffinWriter;
 use crate::iceberg::spec::Literal;
 use crate::table::Predicate;
 
@@ -17,9 +19,6 @@ pub(in crate::iceberg::commit) struct Planned {
     pub(in crate::iceberg::commit) change: Change,
     pub(in crate::iceberg::commit) effect: Effect,
 }
-
-/// Bytes of a vector.
-const VECTOR_BYTES: u64 = 40;
 
 impl Lab {
     fn plan(&mut self, operation: Operation, filter: Predicate) -> Planned {
@@ -70,18 +69,21 @@ impl Lab {
         let number = self.next();
         let extension = if is_vector { "puffin" } else { "parquet" };
         let path = format!("file:/t/data/{number}-deletes.{extension}");
-        let offset = is_vector.then_some(4);
         let count = positions.len() as u64;
+        let mut writer = PuffinWriter::new("lab");
+        let blob = writer.add_deletion_vector(data_file, &row_set(&positions)).unwrap();
+        let (offset, length) = (is_vector.then_some(blob.offset), is_vector.then_some(blob.length));
+        let bytes = if is_vector { writer.finish(false).unwrap().0 } else { Vec::new() };
+        self.files.insert(path.clone(), bytes.into());
         self.contents
             .insert((path.clone(), offset), Content::Positions(data_file.to_owned(), positions));
-        self.files.insert(path.clone(), bytes::Bytes::new());
         let format = if is_vector { FileFormat::Puffin } else { FileFormat::Parquet };
         DataFile {
             record_count: count,
             file_size_in_bytes: 200,
             referenced_data_file: Some(data_file.to_owned()),
             content_offset: offset,
-            content_size_in_bytes: offset.map(|_| VECTOR_BYTES),
+            content_size_in_bytes: length,
             ..DataFile::new(FileContent::PositionDeletes, path, format, 0, Arc::from([Some(Literal::Int(p))]))
         }
     }
@@ -196,6 +198,32 @@ impl Lab {
         planned
     }
 
+    /// Deletes rows of a file and counts them; in v3 by a vector that is made at the commit.
+    pub(in crate::iceberg::commit) fn delete_counted(&mut self, view: &View, filter: Region, path: &str, positions: &[usize]) -> Planned {
+        if self.now.metadata.format_version < 3 {
+            let mut planned = self.delete_rows(view, filter, path, positions, Vec::new());
+            planned.change.counted = Some(0);
+            return planned;
+        }
+        let mut planned = self.plan(Operation::DeleteRows, filter.predicate());
+        let file = view.file(path);
+        planned.change.counted = Some(0);
+        planned.change.vector_folder = "file:/t/data".to_owned();
+        planned.change.referenced.push(path.to_owned());
+        planned.change.vectors.push(VectorRows {
+            data_file: path.to_owned(),
+            spec_id: 0,
+            partition: Arc::from([Some(Literal::Int(file.p))]),
+            record_count: file.rows.len() as u64,
+            rows: Arc::new(row_set(&positions.iter().copied().collect())),
+            base: Arc::new(row_set(&file.positions)),
+            vector: file.deletes.first().cloned(),
+            folded: Vec::new(),
+        });
+        planned.effect.removes = positions.iter().map(|position| file.rows[*position].name.clone()).collect();
+        planned
+    }
+
     /// Replaces whatever has the key of the row in its partition.
     pub(in crate::iceberg::commit) fn upsert(&mut self, row: Row) -> Planned {
         let region = Region {
@@ -240,6 +268,10 @@ impl Lab {
         let locations = data.map(|listed| listed.location.clone()).collect();
         self.plan(Operation::RewriteManifests(locations), Predicate::True)
     }
+}
+
+fn row_set(positions: &BTreeSet<usize>) -> RowSet {
+    positions.iter().map(|position| *position as u64).collect()
 }
 
 fn data_file_name(path: &str) -> RemovedFile {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::model::{Model, Row};
 use super::store::{Content, Lab};
+use crate::bitmap::deletion_vector::decode_blob;
 use crate::iceberg::commit::RemovedFile;
-use crate::iceberg::manifest::{FileContent, Manifest, ManifestContent, ManifestFile, read_manifest_list};
+use crate::iceberg::manifest::{EntryRef, FileContent, Manifest, ManifestContent, ManifestFile, read_manifest_list};
 use crate::iceberg::rules::{Finding, SnapshotRules};
 use crate::iceberg::spec::{Literal, SnapshotManifests};
 
@@ -85,6 +86,15 @@ impl Lab {
         listed.into_iter().map(parse).collect()
     }
 
+    /// A vector that a commit has made.
+    fn made_vector(&self, entry: &EntryRef<'_>) -> Content {
+        let (offset, length) = (entry.content_offset().unwrap(), entry.content_size_in_bytes().unwrap());
+        let blob = self.files[entry.file_path()].slice(offset as usize..(offset + length) as usize);
+        let rows = decode_blob(&blob, Some(entry.record_count())).unwrap();
+        let data_file = entry.referenced_data_file().unwrap().to_owned();
+        Content::Positions(data_file, rows.iter().map(|row| row as usize).collect())
+    }
+
     /// Rules that the newest snapshot breaks.
     pub(in crate::iceberg::commit) fn findings(&self) -> Vec<Finding> {
         let metadata = &self.now.metadata;
@@ -123,12 +133,17 @@ impl Lab {
         let deletes = manifests.iter().filter(|(listed, _)| listed.content == ManifestContent::Deletes);
         for entry in deletes.flat_map(|(_, manifest)| manifest.live()) {
             let offset = entry.content_offset();
-            let content = &self.contents[&(entry.file_path().to_owned(), offset)];
+            let made = || self.made_vector(&entry);
+            let content = self
+                .contents
+                .get(&(entry.file_path().to_owned(), offset))
+                .cloned()
+                .unwrap_or_else(made);
             let Some(Literal::Int(p)) = entry.partition()[0] else {
                 panic!("no partition")
             };
             for file in files.iter_mut().filter(|file| file.p == p) {
-                match content {
+                match &content {
                     Content::Positions(path, positions) if *path == file.path && file.sequence_number <= entry.sequence_number() => {
                         file.positions.extend(positions);
                         file.deletes.push(RemovedFile {

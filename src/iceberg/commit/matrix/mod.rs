@@ -6,6 +6,7 @@
 //! model of rows, and every snapshot keeps the rules.
 
 mod expected;
+mod merging;
 mod single;
 
 use super::lab::{Lab, Model, Planned, Region, View};

@@ -10,7 +10,7 @@ use crate::iceberg::spec::{MAIN_BRANCH, NestedField, Schema, SnapshotRef, Struct
 
 /// The message of a commit that must not be made.
 #[track_caller]
-fn refused(lab: &mut Lab, planned: Planned, cause: Cause) -> String {
+pub(super) fn refused(lab: &mut Lab, planned: Planned, cause: Cause) -> String {
     let before = lab.view().model().unwrap();
     match lab.commit(planned.change, None) {
         Outcome::NotCommitted(reason) if reason.cause == cause => {

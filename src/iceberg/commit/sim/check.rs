@@ -1,11 +1,13 @@
 //! What must hold when a history has ended: nothing lost, nothing doubled, no file missing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::history::{Facts, Known};
+use super::history::{Facts, Known, ROWS};
 use super::world::World;
-use crate::iceberg::commit::committed_as;
-use crate::iceberg::manifest::{Manifest, read_manifest_list};
+use crate::bitmap::RowSet;
+use crate::bitmap::deletion_vector::decode_blob;
+use crate::iceberg::commit::{RemovedFile, committed_as};
+use crate::iceberg::manifest::{EntryRef, FileContent, Manifest, read_manifest_list};
 use crate::iceberg::spec::{Snapshot, SnapshotManifests, TableMetadata};
 
 pub(super) fn all(world: &World, known: &BTreeMap<String, Known>, facts: &Facts) {
@@ -20,6 +22,16 @@ pub(super) fn all(world: &World, known: &BTreeMap<String, Known>, facts: &Facts)
     }
     ancestry(metadata);
     let rows = files(world, metadata, metadata.current_snapshot().unwrap().unwrap());
+    let gone: BTreeSet<(String, u64)> = rows
+        .keys()
+        .flat_map(|path| vector(world, path).0.iter().map(|row| (path.clone(), row)).collect::<Vec<_>>())
+        .collect();
+    for row in &facts.deleted {
+        assert!(gone.contains(row), "the delete of {row:?} was acknowledged and it is there");
+    }
+    for row in &gone {
+        assert!(facts.asked.contains(row), "{row:?} is deleted and nobody asked for it");
+    }
     for (path, times) in &rows {
         assert_eq!(*times, 1, "{path} is in the table {times} times");
     }
@@ -40,7 +52,8 @@ pub(super) fn all(world: &World, known: &BTreeMap<String, Known>, facts: &Facts)
         );
     }
     for (id, known) in known {
-        let found = by_id.get(id.as_str()).copied().unwrap_or(0);
+        let of_row = usize::from(id.starts_with("row-") && committed_as(metadata, id).is_some());
+        let found = by_id.get(id.as_str()).copied().unwrap_or(of_row);
         match known {
             Known::Committed(snapshot_id) => {
                 assert_eq!(found, 1, "{id} was acknowledged and is there {found} times");
@@ -52,6 +65,47 @@ pub(super) fn all(world: &World, known: &BTreeMap<String, Known>, facts: &Facts)
             Known::Unknown => panic!("{id} stays unknown"),
         }
     }
+}
+
+/// The live entries of the newest snapshot.
+fn each_entry(world: &World, mut each: impl FnMut(&EntryRef<'_>)) {
+    let metadata = world.current().metadata;
+    let Some(snapshot) = metadata.current_snapshot().unwrap() else {
+        return;
+    };
+    let SnapshotManifests::List(list) = &snapshot.manifests else {
+        panic!("a snapshot without a manifest list")
+    };
+    for listed in read_manifest_list(&world.store[list], list).unwrap() {
+        let manifest = Manifest::parse(&world.store[&listed.location], &listed, &metadata).unwrap();
+        manifest.live().for_each(|entry| each(&entry));
+    }
+}
+
+/// Data files of the newest snapshot.
+pub(super) fn live(world: &World) -> Vec<String> {
+    let mut live = Vec::new();
+    each_entry(world, |entry| {
+        if entry.content() == FileContent::Data {
+            live.push(entry.file_path().to_owned());
+        }
+    });
+    live
+}
+
+/// What is deleted of a data file, and the vector that says so.
+pub(super) fn vector(world: &World, path: &str) -> (RowSet, Option<RemovedFile>) {
+    let mut found = Vec::new();
+    each_entry(world, |entry| {
+        if entry.is_deletion_vector() && entry.referenced_data_file() == Some(path) {
+            let (offset, length) = (entry.content_offset().unwrap(), entry.content_size_in_bytes().unwrap());
+            let blob = world.store[entry.file_path()].slice(offset as usize..(offset + length) as usize);
+            let rows = decode_blob(&blob, Some(entry.record_count())).unwrap();
+            found.push((rows, Some(RemovedFile::of(entry))));
+        }
+    });
+    assert!(found.len() <= 1, "{path} has {} vectors", found.len());
+    found.pop().unwrap_or_default()
 }
 
 /// The live files of a snapshot with how often each is there; all that it names must exist.
@@ -74,15 +128,19 @@ fn files(world: &World, metadata: &TableMetadata, snapshot: &Snapshot) -> BTreeM
         let manifest = Manifest::parse(stored(&listed.location), &listed, metadata).unwrap();
         for entry in manifest.live() {
             stored(entry.file_path());
+            if entry.content() != FileContent::Data {
+                continue;
+            }
             *live.entry(entry.file_path().to_owned()).or_default() += 1;
         }
     }
     live
 }
 
-/// Each snapshot follows the one before, with a higher sequence number and the rows of one more.
+/// Each snapshot follows the one before, with a higher sequence number and, of an append, the rows of one file more.
 fn ancestry(metadata: &TableMetadata) {
     let mut parent: Option<&Snapshot> = None;
+    let mut rows = 0;
     for (n, snapshot) in metadata.snapshots.iter().enumerate() {
         assert_eq!(snapshot.parent_snapshot_id, parent.map(|p| p.snapshot_id));
         let sequence_number = if metadata.format_version == 1 {
@@ -91,10 +149,12 @@ fn ancestry(metadata: &TableMetadata) {
             i64::try_from(n).unwrap() + 1
         };
         assert_eq!(snapshot.sequence_number, sequence_number);
-        assert_eq!(snapshot.summary["total-records"], (n + 1).to_string());
+        let added = if snapshot.operation() == Some("append") { ROWS } else { 0 };
         if metadata.format_version == 3 {
-            assert_eq!((snapshot.first_row_id, snapshot.added_rows), (Some(n as u64), Some(1)));
+            assert_eq!((snapshot.first_row_id, snapshot.added_rows), (Some(rows), Some(added)));
         }
+        rows += added;
+        assert_eq!(snapshot.summary["total-records"], rows.to_string());
         parent = Some(snapshot.as_ref());
     }
 }

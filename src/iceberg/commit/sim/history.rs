@@ -7,10 +7,12 @@ use super::Seen;
 use super::chance::Chance;
 use super::check;
 use super::world::{Faults, World};
+use crate::bitmap::RowSet;
 use crate::iceberg::avro::Codec;
-use crate::iceberg::commit::{Action, Change, Check, Committer, Event, JournalEntry, Outcome, Reconciler};
+use crate::iceberg::commit::{Action, Change, Check, Committer, Event, JournalEntry, Operation, Outcome, Reconciler, VectorRows};
 use crate::iceberg::manifest::{DataFile, FileContent, FileFormat};
 use crate::iceberg::spec::{MetadataBuilder, NewTable, PREVIOUS_VERSIONS_MAX_PROPERTY, StructType, TableMetadata};
+use crate::table::Predicate;
 
 /// What must have happened in some history of a full run.
 pub(super) const RARE: &[&str] = &[
@@ -22,6 +24,8 @@ pub(super) const RARE: &[&str] = &[
     "crash while swapping",
     "crash while writing",
     "crashed",
+    "deleted",
+    "deleted beside another",
     "late swap applied",
     "late swap came too late",
     "lost answer of a conflict",
@@ -45,11 +49,14 @@ pub(super) enum Known {
     Unknown,
 }
 
-/// A statement: an append of one file under a commit id.
+/// A statement under a commit id: an append of one file, or a delete of one row of a file that is there.
 #[derive(Debug)]
 struct Task {
     commit_id: String,
-    file: String,
+    /// The file that is added.
+    file: Option<String>,
+    /// The row that is deleted.
+    row: Option<(String, u64)>,
     server: usize,
     committer: Box<Committer>,
     action: Option<Action>,
@@ -66,6 +73,10 @@ struct Server {
 pub(super) struct Facts {
     pub(super) applied: BTreeSet<String>,
     pub(super) refused: BTreeSet<String>,
+    /// Rows that are surely deleted.
+    pub(super) deleted: BTreeSet<(String, u64)>,
+    /// Rows that may be deleted: somebody asked for it.
+    pub(super) asked: BTreeSet<(String, u64)>,
     /// Snapshots of which a restarted server found that they were not committed.
     pub(super) lost: BTreeSet<i64>,
 }
@@ -107,10 +118,13 @@ fn table(chance: &mut Chance) -> TableMetadata {
     MetadataBuilder::new_table(request, 1_600_000_000_000).unwrap().build().unwrap()
 }
 
-/// The file whose one row is its commit id.
+/// Rows of each file.
+pub(super) const ROWS: u64 = 4;
+
+/// A file of a commit id.
 pub(super) fn file(path: &str) -> DataFile {
     DataFile {
-        record_count: 1,
+        record_count: ROWS,
         file_size_in_bytes: 100,
         ..DataFile::new(FileContent::Data, path, FileFormat::Parquet, 0, Arc::from([]))
     }
@@ -173,15 +187,69 @@ impl History {
             .map(|(id, _)| id)
             .collect();
         let commit_id = match again.is_empty() || self.chance.percent(60) {
-            true => format!("id-{}", self.known.len()),
+            true => String::new(),
             false => {
                 self.world.seen.add("commit id sent again");
                 again[self.chance.below(again.len())].clone()
             }
         };
+        let commit_id = if commit_id.is_empty() { self.new_id() } else { commit_id };
         self.known.entry(commit_id.clone()).or_insert(Known::Nothing);
         let server = self.chance.below(self.servers.len());
+        if commit_id.starts_with("row-") {
+            return self.delete(commit_id, server);
+        }
         self.start(commit_id, server);
+    }
+
+    /// A commit id of a delete tells which row of which file it deletes, so that one that is sent again is the same.
+    fn new_id(&mut self) -> String {
+        let number = self.known.len();
+        let live = check::live(&self.world);
+        if self.world.current().metadata.format_version < 3 || live.is_empty() || self.chance.percent(50) {
+            return format!("id-{number}");
+        }
+        let at = self.chance.below(live.len());
+        format!("row-{number}:{}:{}", self.chance.below(ROWS as usize), live[at])
+    }
+
+    /// Deletes one row by a vector that is made at the commit.
+    fn delete(&mut self, commit_id: String, server: usize) {
+        let mut parts = commit_id.splitn(3, ':').skip(1);
+        let row: u64 = parts.next().unwrap().parse().unwrap();
+        let path = parts.next().unwrap().to_owned();
+        let pinned = self.world.current().metadata;
+        let (base, vector) = check::vector(&self.world, &path);
+        self.facts.asked.insert((path.clone(), row));
+        let mut change = Change::new(Operation::DeleteRows, pinned, commit_id.clone());
+        change.filter = Predicate::False;
+        change.counted = Some(0);
+        change.vector_folder = "file:/t/data".to_owned();
+        change.referenced = vec![path.clone()];
+        change.vectors = vec![VectorRows {
+            data_file: path.clone(),
+            spec_id: 0,
+            partition: Arc::from([]),
+            record_count: ROWS,
+            rows: Arc::new(RowSet::from_iter([row].into_iter().filter(|row| !base.contains(*row)))),
+            base: Arc::new(base),
+            vector,
+            folded: Vec::new(),
+        }];
+        self.put(commit_id, None, Some((path, row)), server, change);
+    }
+
+    fn put(&mut self, commit_id: String, file: Option<String>, row: Option<(String, u64)>, server: usize, change: Change) {
+        let mut committer = Box::new(self.committer(change));
+        let action = committer.step(Event::Start, self.world.now_ms);
+        self.tasks.push(Task {
+            commit_id,
+            file,
+            row,
+            server,
+            committer,
+            action: Some(action),
+        });
     }
 
     fn start(&mut self, commit_id: String, server: usize) {
@@ -190,15 +258,7 @@ impl History {
         self.world.store.insert(path.clone(), bytes::Bytes::from_static(b"row"));
         let pinned = self.world.current().metadata;
         let change = Change::append(pinned, commit_id.clone(), vec![file(&path)]);
-        let mut committer = Box::new(self.committer(change));
-        let action = committer.step(Event::Start, self.world.now_ms);
-        self.tasks.push(Task {
-            commit_id,
-            file: path,
-            server,
-            committer,
-            action: Some(action),
-        });
+        self.put(commit_id, Some(path), None, server, change);
     }
 
     fn committer(&mut self, change: Change) -> Committer {
@@ -243,14 +303,17 @@ impl History {
                 self.world.seen.add("acknowledged");
                 if committed.was_there {
                     self.world.seen.add("commit id was there");
+                } else if let Some(row) = &task.row {
+                    self.world.seen.add("deleted");
+                    self.facts.deleted.insert(row.clone());
                 } else {
-                    self.facts.applied.insert(task.file.clone());
+                    self.facts.applied.extend(task.file.clone());
                 }
                 Known::Committed(committed.snapshot_id)
             }
             Outcome::NotCommitted(_) => {
                 self.world.seen.add("not committed");
-                self.facts.refused.insert(task.file.clone());
+                self.facts.refused.extend(task.file.clone());
                 Known::NotCommitted
             }
             Outcome::Unknown { .. } => {
@@ -291,7 +354,7 @@ impl History {
             let is_ending = matches!(task.action, Some(Action::Finished(_) | Action::Delete(_) | Action::Load));
             if !is_known && !is_ending {
                 // What is not in the journal was never sent.
-                self.facts.refused.insert(task.file);
+                self.facts.refused.extend(task.file);
             }
         }
         self.reconcile(server);

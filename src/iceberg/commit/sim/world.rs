@@ -8,7 +8,8 @@ use bytes::Bytes;
 use super::Seen;
 use super::chance::Chance;
 use crate::error::Error;
-use crate::iceberg::commit::{Action, Event, JournalEntry, Loaded, NewFile, SwapAnswer, WriteKind};
+use crate::iceberg::commit::lab::part_of;
+use crate::iceberg::commit::{Action, Event, JournalEntry, Loaded, NewFile, ReadKind, SwapAnswer, WriteKind};
 use crate::iceberg::spec::TableMetadata;
 
 /// How likely faults are, in percent of the calls.
@@ -166,11 +167,21 @@ impl World {
             }
             Action::Read(_) if failed => Event::Failed(unavailable("reading")),
             Action::Read(files) => {
+                let mut deletes = 0;
                 let read = files.iter().map(|file| match self.store.get(&file.location) {
-                    Some(bytes) => bytes.clone(),
+                    Some(bytes) => {
+                        if file.kind == ReadKind::DeletionVector {
+                            deletes += 1;
+                        }
+                        part_of(bytes, file)
+                    }
                     None => panic!("{} is read and is not there", file.location),
                 });
-                Event::Read(read.collect())
+                let read = Event::Read(read.collect());
+                if deletes > 0 {
+                    self.seen.add("deleted beside another");
+                }
+                read
             }
             Action::Write(files) => {
                 let percent = if failed { 50 } else { 100 };

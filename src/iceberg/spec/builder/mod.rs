@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 pub use new_table::NewTable;
 pub use partition_specs::UnboundPartitionField;
+pub use properties::{FORMAT_VERSION_PROPERTY, format_version};
 pub use snapshots::MAIN_BRANCH;
 
 use super::metadata_json::from_text;

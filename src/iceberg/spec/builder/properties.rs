@@ -5,9 +5,20 @@ use std::collections::BTreeMap;
 use super::MetadataBuilder;
 use crate::error::{Error, Result};
 
+/// Stands for the format version among the properties of a statement.
+pub const FORMAT_VERSION_PROPERTY: &str = "format-version";
+
+/// The format version that the value of [`FORMAT_VERSION_PROPERTY`] means.
+///
+/// Errors: `InvalidInput` for what is no number.
+pub fn format_version(text: &str) -> Result<u8> {
+    let parsed = text.trim().parse();
+    parsed.map_err(|_| Error::invalid(format!("{FORMAT_VERSION_PROPERTY} '{text}' is no format version: 1, 2 or 3")))
+}
+
 /// Names that stand for other parts of the metadata and are never stored as properties.
 const RESERVED: [&str; 9] = [
-    "format-version",
+    FORMAT_VERSION_PROPERTY,
     "uuid",
     "snapshot-count",
     "current-snapshot-id",
@@ -23,7 +34,9 @@ pub(super) fn check_property(name: &str) -> Result<()> {
         return Err(Error::invalid("a property needs a name"));
     }
     match RESERVED.contains(&name) {
-        true => Err(Error::invalid(format!("property {name} is reserved and cannot be stored"))),
+        true => Err(Error::invalid(format!(
+            "property {name} is reserved: it stands for another part of the metadata"
+        ))),
         false => Ok(()),
     }
 }
@@ -42,10 +55,14 @@ impl MetadataBuilder {
     }
 
     /// Removes properties; one that is not there changes nothing.
-    pub fn remove_properties<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
+    ///
+    /// Errors: `InvalidInput` for a reserved name.
+    pub fn remove_properties<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) -> Result<()> {
         for name in names {
+            check_property(name)?;
             self.is_changed |= self.table.properties.remove(name).is_some();
         }
+        Ok(())
     }
 
     /// Sets the table's base location, without a slash at its end.

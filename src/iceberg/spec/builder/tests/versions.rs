@@ -131,7 +131,8 @@ fn properties_and_location() {
             .collect::<BTreeMap<_, _>>()
     };
     builder.set_properties(&set(&[("a", "1"), ("b", "2")])).unwrap();
-    builder.remove_properties(["a", "missing"]);
+    builder.remove_properties(["a", "missing"]).unwrap();
+    assert_refused(builder.remove_properties(["uuid"]), "uuid is reserved");
     builder.set_location("s3://b/t//").unwrap();
     assert_refused(builder.set_properties(&set(&[("uuid", "x")])), "uuid is reserved");
     let table = builder.build().unwrap();
