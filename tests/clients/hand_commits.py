@@ -149,7 +149,10 @@ def add_snapshot(doc, new_id, sequence, folder, listed, summary):
 
 def without_equality_deletes(table, folder):
     """Metadata of the table's current snapshot without its equality delete files, for readers that take none."""
-    doc = json.loads(pathlib.Path(other_readers.local(table.metadata_location)).read_text("utf-8"))
+    original = pathlib.Path(other_readers.local(table.metadata_location))
+    doc = json.loads(original.read_text("utf-8"))
+    if doc["format-version"] == 1:
+        return original
     snapshot = next(s for s in doc["snapshots"] if s["snapshot-id"] == doc["current-snapshot-id"])
     listed = [manifest for manifest, entries in other_readers.manifests(table) if not any(e["data_file"].get("content") == 2 for e in entries)]
     list_file = folder / f"snap-{uuid.uuid4()}.avro"
