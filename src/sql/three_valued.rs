@@ -5,8 +5,8 @@
 //! true where it should be NULL. Here such a condition becomes one over EXISTS, which has two values only.
 //!
 //! Invariant: a condition is left to the engine only where it plans a join that knows nulls (a condition of
-//! its own, or below one NOT), or where false and NULL come to the same (below AND and OR alone), or where
-//! nothing can be NULL.
+//! its own, of a column, with the same rows for all), or where false and NULL come to the same (below AND and
+//! OR alone), or where nothing can be NULL.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use datafusion::common::{Column, DFSchema, Result as DfResult, ScalarValue};
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::expr::InSubquery;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
-use datafusion::logical_expr::{Expr, ExprSchemable, Filter, LogicalPlan, LogicalPlanBuilder, Operator, exists, when};
+use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, Filter, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, exists, when};
 
 use crate::error::Error;
 
@@ -31,7 +31,12 @@ pub(super) fn three_valued(plan: LogicalPlan) -> DfResult<LogicalPlan> {
 fn filtered(filter: Filter) -> DfResult<Transformed<LogicalPlan>> {
     let schema = Arc::clone(filter.input.schema());
     let mut changed = false;
-    let conditions = split_conjunction_owned(filter.predicate.clone())
+    if filter.predicate.exists(|part| Ok(matches!(part, Expr::WindowFunction(_))))? {
+        let message = "window functions are not allowed in WHERE: put them into a subquery";
+        return Err(DataFusionError::External(Box::new(Error::invalid(message))));
+    }
+    let predicate = of_one_row(filter.predicate.clone(), &mut changed)?;
+    let conditions = split_conjunction_owned(predicate)
         .into_iter()
         .map(|condition| condition_of(condition, &schema, &mut changed));
     let conditions: Vec<Expr> = conditions.collect::<DfResult<_>>()?;
@@ -44,11 +49,83 @@ fn filtered(filter: Filter) -> DfResult<Transformed<LogicalPlan>> {
 
 /// A condition of its own.
 fn condition_of(condition: Expr, schema: &DFSchema, changed: &mut bool) -> DfResult<Expr> {
-    match condition {
-        Expr::InSubquery(_) => Ok(condition),
-        Expr::Not(inner) if matches!(*inner, Expr::InSubquery(_)) => Ok(Expr::Not(inner)),
-        other => below(other, schema, true, changed),
+    let of = match condition {
+        Expr::InSubquery(of) => of,
+        Expr::Not(inner) => match *inner {
+            Expr::InSubquery(of) => InSubquery {
+                negated: !of.negated,
+                ..of
+            },
+            inner => return below(Expr::Not(Box::new(inner)), schema, true, changed),
+        },
+        other => return below(other, schema, true, changed),
+    };
+    // The engine's join knows nulls where it has a column to join by and the rows are the same for all.
+    let joins = of.subquery.outer_ref_columns.is_empty() && !of.expr.column_refs().is_empty();
+    if !of.negated || joins || !can_be_null(&of, schema) {
+        return Ok(Expr::InSubquery(of));
     }
+    *changed = true;
+    with_null(of, schema)
+}
+
+/// EXISTS and IN of an aggregate over all rows that belong to a row of the outer query, which is one row also where
+/// there are none. The engine groups by what belongs together, so that it is no row then.
+fn of_one_row(expr: Expr, changed: &mut bool) -> DfResult<Expr> {
+    let done = expr.transform_up(|inner| match inner {
+        Expr::Exists(of) if is_correlated(&of.subquery) => match aggregate_in(&of.subquery.subquery) {
+            None => Ok(Transformed::no(Expr::Exists(of))),
+            Some(Rows::One) => {
+                *changed = true;
+                Ok(Transformed::yes(Expr::Literal(ScalarValue::Boolean(Some(!of.negated)), None)))
+            }
+            Some(Rows::Some) => Err(refused()),
+        },
+        Expr::InSubquery(of) if is_correlated(&of.subquery) => match aggregate_in(&of.subquery.subquery) {
+            None => Ok(Transformed::no(Expr::InSubquery(of))),
+            Some(Rows::One) => {
+                *changed = true;
+                let value = Expr::ScalarSubquery(of.subquery);
+                Ok(Transformed::yes(match of.negated {
+                    true => of.expr.not_eq(value),
+                    false => of.expr.eq(value),
+                }))
+            }
+            Some(Rows::Some) => Err(refused()),
+        },
+        inner => Ok(Transformed::no(inner)),
+    })?;
+    Ok(done.data)
+}
+
+fn is_correlated(of: &Subquery) -> bool {
+    !of.outer_ref_columns.is_empty()
+}
+
+/// How many rows an aggregate without groups gives, with what stands above it.
+enum Rows {
+    One,
+    /// One or none: there is a condition.
+    Some,
+}
+
+fn aggregate_in(plan: &LogicalPlan) -> Option<Rows> {
+    match plan {
+        LogicalPlan::Projection(projection) => aggregate_in(&projection.input),
+        LogicalPlan::SubqueryAlias(alias) => aggregate_in(&alias.input),
+        LogicalPlan::Sort(sort) => aggregate_in(&sort.input),
+        LogicalPlan::Distinct(Distinct::All(input)) => aggregate_in(input),
+        LogicalPlan::Filter(filter) => aggregate_in(&filter.input).map(|_| Rows::Some),
+        LogicalPlan::Limit(limit) => aggregate_in(&limit.input).map(|_| Rows::Some),
+        LogicalPlan::Aggregate(aggregate) if aggregate.group_expr.is_empty() => Some(Rows::One),
+        _ => None,
+    }
+}
+
+fn refused() -> DataFusionError {
+    let message = "EXISTS or IN of an aggregate with HAVING or LIMIT that depends on the outer query is not supported: compare with \
+                   the subquery, as in x = (SELECT max(..) ..)";
+    DataFusionError::External(Box::new(Error::unsupported(message)))
 }
 
 /// A part of a condition; `alike` where false and NULL come to the same.
