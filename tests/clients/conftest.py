@@ -145,11 +145,12 @@ ANSWERED = pytest.StashKey()  # kinds of questions, one for each that was answer
 UNANSWERED = pytest.StashKey()
 BROKEN = pytest.StashKey()
 WRITTEN = pytest.StashKey()
+MERGED = pytest.StashKey()
 SKIPPED = []
 
 
 def pytest_configure(config):
-    for key in (NOT_RUN, REFUSED, DIFFERENT, EXACT, UNREAD, ANSWERED, UNANSWERED, BROKEN, WRITTEN):
+    for key in (NOT_RUN, REFUSED, DIFFERENT, EXACT, UNREAD, ANSWERED, UNANSWERED, BROKEN, WRITTEN, MERGED):
         config.stash[key] = []
     if cases.root() is None:
         config.stash[NOT_RUN].append(cases.missing_line())
@@ -183,6 +184,7 @@ def pytest_terminal_summary(terminalreporter, config):
     section(UNANSWERED, "snapshots without an answer to compare with")
     section(BROKEN, "damaged files")
     section(WRITTEN, "what deletes wrote")
+    section(MERGED, "deletes at the same time")
     section(NOT_RUN, "NOT RUN")
 
 

@@ -146,7 +146,7 @@ def check_everywhere(made, table, folder):
     else:
         theirs = duck_table(without)
         theirs = theirs.filter(pc.invert(pc.is_in(theirs["id"], by_key)))
-        if table.format_version == 3:
+        if table.metadata.format_version == 3:
             rows, theirs = outside_null_partitions(rows), outside_null_partitions(theirs)
         check_same_rows(rows, theirs, "DuckDB")
     assert other_readers.fsck(table) == ""
