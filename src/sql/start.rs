@@ -99,7 +99,9 @@ impl RowsOf {
             return Err(Error::invalid("DELETE .. USING takes no ORDER BY and no LIMIT"));
         }
         if query.order_by.as_ref().is_some_and(by_number) {
-            return Err(Error::invalid("ORDER BY of a DELETE takes columns, not numbers: nothing is selected"));
+            return Err(Error::invalid(
+                "ORDER BY of a DELETE takes columns, not numbers: nothing is selected",
+            ));
         }
         if query.order_by.is_some() && query.limit_clause.is_none() {
             return Err(Error::invalid("ORDER BY of a DELETE does nothing without LIMIT"));
@@ -109,8 +111,12 @@ impl RowsOf {
 }
 
 fn by_number(order: &OrderBy) -> bool {
-    let OrderByKind::Expressions(terms) = &order.kind else { return true };
-    terms.iter().any(|term| matches!(&term.expr, Expr::Value(value) if matches!(value.value, Value::Number(..))))
+    let OrderByKind::Expressions(terms) = &order.kind else {
+        return true;
+    };
+    terms
+        .iter()
+        .any(|term| matches!(&term.expr, Expr::Value(value) if matches!(value.value, Value::Number(..))))
 }
 
 fn is_bare(select: &Select) -> bool {

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, Result as DfResult, ScalarValue};
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::expr::InSubquery;
@@ -21,6 +21,14 @@ use crate::error::Error;
 
 /// The plan with conditions that know NULL.
 pub(super) fn three_valued(plan: LogicalPlan) -> DfResult<LogicalPlan> {
+    plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            expr.apply(|part| {
+                check(part)?;
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })?;
     let done = plan.transform_up_with_subqueries(|node| match node {
         LogicalPlan::Filter(filter) => filtered(filter),
         other => Ok(Transformed::no(other)),
@@ -85,10 +93,10 @@ fn of_one_row(expr: Expr, changed: &mut bool) -> DfResult<Expr> {
             None => Ok(Transformed::no(Expr::InSubquery(of))),
             Some(Rows::One) => {
                 *changed = true;
-                let value = Expr::ScalarSubquery(of.subquery);
+                let (left, value) = (*of.expr, Expr::ScalarSubquery(of.subquery));
                 Ok(Transformed::yes(match of.negated {
-                    true => of.expr.not_eq(value),
-                    false => of.expr.eq(value),
+                    true => left.not_eq(value),
+                    false => left.eq(value),
                 }))
             }
             Some(Rows::Some) => Err(refused()),
@@ -96,6 +104,40 @@ fn of_one_row(expr: Expr, changed: &mut bool) -> DfResult<Expr> {
         inner => Ok(Transformed::no(inner)),
     })?;
     Ok(done.data)
+}
+
+/// Refuses what the engine takes out of a subquery that depends on the outer row, and then forgets.
+fn check(part: &Expr) -> DfResult<()> {
+    let (of, is_scalar) = match part {
+        Expr::Exists(exists) => (&exists.subquery, false),
+        Expr::InSubquery(of) => (&of.subquery, false),
+        Expr::ScalarSubquery(of) => (of, true),
+        _ => return Ok(()),
+    };
+    if !is_correlated(of) {
+        return Ok(());
+    }
+    let skips = of.subquery.exists(|node| Ok(matches!(node, LogicalPlan::Limit(limit) if limit.skip.is_some())))?;
+    if skips {
+        let message = "OFFSET in a subquery that depends on the outer query is not supported";
+        return Err(DataFusionError::External(Box::new(Error::unsupported(message))));
+    }
+    match is_scalar && has_condition(&of.subquery) {
+        true => Err(refused()),
+        false => Ok(()),
+    }
+}
+
+/// Whether there is a condition on an aggregate without groups.
+fn has_condition(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Projection(projection) => has_condition(&projection.input),
+        LogicalPlan::SubqueryAlias(alias) => has_condition(&alias.input),
+        LogicalPlan::Sort(sort) => has_condition(&sort.input),
+        LogicalPlan::Limit(limit) => has_condition(&limit.input),
+        LogicalPlan::Filter(filter) => aggregate_in(&filter.input).is_some(),
+        _ => false,
+    }
 }
 
 fn is_correlated(of: &Subquery) -> bool {
@@ -123,8 +165,7 @@ fn aggregate_in(plan: &LogicalPlan) -> Option<Rows> {
 }
 
 fn refused() -> DataFusionError {
-    let message = "EXISTS or IN of an aggregate with HAVING or LIMIT that depends on the outer query is not supported: compare with \
-                   the subquery, as in x = (SELECT max(..) ..)";
+    let message = "a subquery of an aggregate with HAVING or LIMIT that depends on the outer query is not supported: join with the aggregate";
     DataFusionError::External(Box::new(Error::unsupported(message)))
 }
 

@@ -64,6 +64,15 @@ async fn a_condition_that_is_unknown_is_not_taken_for_false() {
         let rows = w.rows(&format!("SELECT id FROM s.t WHERE {condition} ORDER BY id")).await;
         assert_eq!(rows[1..].join(" "), *expected, "{condition}");
     }
+    // What the engine would take out of a subquery and forget is refused.
+    for condition in [
+        "NOT EXISTS (SELECT 1 FROM s.u WHERE u.s = t.s OFFSET 1)",
+        "(SELECT count(*) FROM s.u WHERE u.s = t.s HAVING count(*) > 1) IS NULL",
+        "EXISTS (SELECT count(*) FROM s.u WHERE u.s = t.s HAVING count(*) > 1)",
+    ] {
+        let (kind, text) = w.refused(&format!("DELETE FROM s.t WHERE {condition}")).await;
+        assert_eq!(kind, sandur::error::ErrorKind::Unsupported, "{condition}: {text}");
+    }
     // What a query does not give stays.
     let done = w.run("DELETE FROM s.t WHERE NOT (s IN (SELECT s FROM s.u)) OR id = 9").await;
     assert_eq!(done.rows, 1);

@@ -415,7 +415,12 @@ impl Changes {
     /// The rows that are there of data files that equality deletes are about: only reading tells.
     async fn live_rows(&self, snapshot: &IcebergSnapshot, plan: &DeletePlan, named: &RowsByFile) -> Result<RowsByFile> {
         let doubtful = |target: &&DeleteTarget| !target.task.deletes.equality.is_empty() && named.contains_key(&target.task.recorded_path);
-        let tasks: Vec<_> = plan.targets.iter().filter(doubtful).map(|target| Arc::clone(&target.task)).collect();
+        let tasks: Vec<_> = plan
+            .targets
+            .iter()
+            .filter(doubtful)
+            .map(|target| Arc::clone(&target.task))
+            .collect();
         let mut live = RowsByFile::new();
         if tasks.is_empty() {
             return Ok(live);
