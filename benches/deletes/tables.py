@@ -1,4 +1,4 @@
-"""The tables that rows are deleted from: the same Parquet files for every side, named by Iceberg's metadata or Delta's log.
+"""The tables that rows are deleted from: the same Parquet files for all, named by Iceberg's metadata or Delta's log.
 
 The files are written once. A fresh table is a folder of hard links to them and metadata of its own, so it costs
 nothing to give each measurement one. Which rows a predicate names, and what is left, is computed here from the files.

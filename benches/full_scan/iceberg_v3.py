@@ -66,7 +66,7 @@ def vector_entry(path, data_file, cardinality, offset, length):
 
 
 def write_metadata(folder, schema, data_files, vectors, properties):
-    """Writes manifests, lists and `v1`, with vectors also `v2.metadata.json` for entries made above; returns the newest file."""
+    """Writes manifests, lists and `v1.metadata.json`, with vectors also `v2`; returns the newest file."""
     metadata = folder / "metadata"
     table_schema = iceberg_schema(schema)
     rows = sum(entry["record_count"] for entry in data_files)
