@@ -1,0 +1,225 @@
+"""A small table from which Spark and the server delete in turns, and the rows that must be left.
+
+A condition is SQL that both know, and the rows for which it is true as plain Python; both take NaN as equal to itself
+and above all numbers. The rows are made of their ids, so that each can be worked out by hand.
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable
+
+import pyarrow as pa
+from pyiceberg import types as t
+
+import other_readers
+from delete_checks import change, live_files, vectors
+from insert_checks import ID, create, expected_lines, values
+
+FIELDS = [
+    ID,
+    t.NestedField(2, "k", t.IntegerType(), required=False),
+    t.NestedField(3, "x", t.DoubleType(), required=False),
+    t.NestedField(4, "s", t.StringType(), required=False),
+    t.NestedField(5, "ts", t.TimestampType(), required=False),
+]
+PARTITIONS = {"unpartitioned": "", "bucket": "bucket(3, id)", "day": "days(ts)"}
+DAY = 86_400 * 10**6
+FIRST = 19_723 * DAY  # 2024-01-01
+PART = 150
+KEYS = [3, 8, 21, 33]
+WORDS = ["alpha", "", "é", "日本", "100%"]
+
+
+def row(n):
+    """The row of an id: its parts of 150 are a file each, where there are no partitions."""
+    x = math.nan if n % 13 == 0 else math.inf if n % 41 == 1 else None if n % 17 == 0 else (n % 101 - 50) / 8
+    s = None if n % 7 == 3 else f"{WORDS[n % 5]}{n % 23}"
+    ts = None if n % 29 == 0 else FIRST + n % 3 * DAY + n * 1_000_001
+    return [n, None if n % 11 == 5 else n % 37, x, s, ts]
+
+
+def above(x, number):
+    """Whether a double is above a number, as NaN is."""
+    return x is not None and (math.isnan(x) or x > number)
+
+
+@dataclasses.dataclass(frozen=True)
+class Condition:
+    """What stands behind DELETE FROM, with `{t}` for the table and `{keys}` for one of keys; and the rows that go."""
+
+    sql: str
+    goes: Callable[..., bool]
+
+
+def where(sql, goes):
+    return Condition(f"DELETE FROM {{t}} WHERE {sql}", goes)
+
+
+# The columns are id, k, x, s, ts.
+FIRST_TURN = [
+    where("id = 5", lambda n, *_: n == 5),
+    where("k = 7 OR s IS NULL AND id < 60", lambda n, k, x, s, ts: k == 7 or s is None and n < 60),
+    where("x = CAST('NaN' AS DOUBLE) AND id % 2 = 0", lambda n, k, x, s, ts: x is not None and math.isnan(x) and n % 2 == 0),
+    where("x IS NULL AND k BETWEEN 3 AND 9", lambda n, k, x, s, ts: x is None and k is not None and 3 <= k <= 9),
+    where("id = 100000", lambda n, *_: False),
+    where("NOT (k < 35)", lambda n, k, *_: k is not None and k >= 35),
+    where("s LIKE 'é%' AND id % 3 = 0", lambda n, k, x, s, ts: s is not None and s.startswith("é") and n % 3 == 0),
+    where("ts < TIMESTAMP '2024-01-01 00:00:40'", lambda n, k, x, s, ts: ts is not None and ts < FIRST + 40 * 10**6),
+    where("ts IS NULL AND id > 100", lambda n, k, x, s, ts: ts is None and n > 100),
+    where("id IN (1, 2, 3, 151, 301, 302, 9000)", lambda n, *_: n in (1, 2, 3, 151, 301, 302)),
+    where("k IN (SELECT k FROM {keys})", lambda n, k, *_: k in KEYS),
+    where("id BETWEEN 150 AND 299", lambda n, *_: 150 <= n <= 299),
+]
+SPARKS_TURN = [
+    where("id % 19 = 4", lambda n, *_: n % 19 == 4),
+    where("x > 5", lambda n, k, x, s, ts: above(x, 5)),
+    where("s LIKE 'alpha%' AND k IN (SELECT k + 1 FROM {keys})", lambda n, k, x, s, ts: (s or "").startswith("alpha") and k is not None and k - 1 in KEYS),
+]
+SECOND_TURN = [
+    where("id % 23 = 6", lambda n, *_: n % 23 == 6),
+    Condition("DELETE FROM {t} USING {keys} o WHERE {t}.k = o.k + 2", lambda n, k, *_: k is not None and k - 2 in KEYS),
+    Condition("DELETE FROM {t} WHERE id > 310 ORDER BY id LIMIT 4", None),
+    where("x < 0 AND s IS NOT NULL AND id % 2 = 1", lambda n, k, x, s, ts: x is not None and x < 0 and s is not None and n % 2 == 1),
+]
+
+
+class Turns:
+    """A table `s.<name>` that both write to; `rows` is what must be in it, by id."""
+
+    def __init__(self, writing, name, version, mode, shape):
+        self.writing, self.name, self.version, self.mode, self.shape = writing, name, version, mode, shape
+        self.rows = {}
+        # Of rows in tables of version 3, once they have one.
+        self.row_ids = {}
+
+    # how it begins
+
+    def create(self):
+        parts = PARTITIONS[self.shape]
+        create(self.writing, self.name, FIELDS, self.version, [parts] if parts else [])
+        if self.mode:
+            self.set("write.delete.mode", self.mode)
+
+    def create_by_spark(self, **properties):
+        parts = PARTITIONS[self.shape]
+        properties = {name.replace("__", "."): value for name, value in properties.items()} | {"format-version": str(self.version)}
+        if self.mode:
+            properties |= {f"write.{action}.mode": self.mode for action in ("delete", "update", "merge")}
+        listed = ", ".join(f"'{name}' = '{value}'" for name, value in properties.items())
+        self.writing.spark(
+            f"CREATE TABLE iceberg.s.{self.name} (id BIGINT NOT NULL, k INT, x DOUBLE, s STRING, ts TIMESTAMP_NTZ) USING iceberg "
+            f"{f'PARTITIONED BY ({parts})' if parts else ''} TBLPROPERTIES ({listed})"
+        )
+
+    def set(self, name, value, by_spark=False):
+        if by_spark:
+            self.writing.spark(f"ALTER TABLE iceberg.s.{self.name} SET TBLPROPERTIES ('{name}' = '{value}')")
+        else:
+            self.writing.run(f"ALTER TABLE s.{self.name} SET TBLPROPERTIES ('{name}' = '{value}')")
+
+    def upgrade(self, version, by_spark=False):
+        self.set("format-version", str(version), by_spark)
+        self.version = version
+
+    # what happens to it
+
+    def insert(self, first, count=PART):
+        added = [row(n) for n in range(first, first + count)]
+        assert self.writing.run(f"INSERT INTO s.{self.name} VALUES {values(FIELDS, added)}") == count
+        self.rows |= {row[0]: row for row in added}
+
+    def insert_by_spark(self, first, count=PART):
+        added = [row(n) for n in range(first, first + count)]
+        rows = for_spark(values(FIELDS, added))
+        self.writing.spark(f"INSERT INTO iceberg.s.{self.name} SELECT /*+ COALESCE(1) */ * FROM VALUES {rows}")
+        self.rows |= {row[0]: row for row in added}
+
+    def matched(self, condition):
+        if condition.goes is None:  # the first four above 310
+            return sorted(n for n in self.rows if n > 310)[:4]
+        return [n for n, row in self.rows.items() if condition.goes(*row)]
+
+    def delete(self, condition):
+        """A delete by the server: it says how many rows went, and nothing is wrong with the table after."""
+        gone = self.matched(condition)
+        sql = condition.sql.format(t=f"s.{self.name}", keys="s.keys")
+        done = change(self.writing, sql)
+        assert done.rows == len(gone), sql
+        for n in gone:
+            del self.rows[n]
+        self.check_files()
+
+    def delete_by_spark(self, condition):
+        gone = self.matched(condition)
+        self.writing.spark(for_spark(condition.sql.format(t=f"iceberg.s.{self.name}", keys="iceberg.s.keys")))
+        for n in gone:
+            del self.rows[n]
+        assert other_readers.fsck(self.table()) == ""
+
+    def truncate(self):
+        done = change(self.writing, f"TRUNCATE TABLE s.{self.name}")
+        assert done.rows == len(self.rows)
+        self.rows, self.row_ids = {}, {}
+        assert live_files(self.table()) == ({}, {})
+
+    # what is so then
+
+    def table(self):
+        return self.writing.catalog.load_table(f"s.{self.name}")
+
+    def check_files(self):
+        """Live files are what the mode allows, and all rows and deletes are counted."""
+        table = self.table()
+        assert other_readers.fsck(table) == ""
+        data, deletes = live_files(table)
+        there = sum(file["record_count"] for file in data.values())
+        if self.mode == "copy-on-write" or self.version == 1:
+            assert not deletes and there == len(self.rows)
+        elif self.version == 3:
+            found = vectors(table)
+            paths = {path for path, _ in data}
+            assert found.keys() <= paths, "a deletion vector of no live data file"
+            old = len(deletes) - len(found)
+            if not old:
+                assert sum(file["record_count"] for file in found.values()) == there - len(self.rows)
+
+    def check_vectors_alone(self):
+        """All that is deleted is so by vectors, one for each data file."""
+        assert len(vectors(self.table())) == len(live_files(self.table())[1])
+
+    def check_rows(self, who="both"):
+        """Spark and the server read exactly the rows, and each row has the id that it always had."""
+        expected = expected_lines(FIELDS, list(self.rows.values()))
+        if who != "spark":
+            assert self.writing.lines(self.name) == expected
+        if who != "server":
+            assert self.writing.spark_lines(self.name) == expected
+        if self.version == 3:
+            self.check_row_ids()
+
+    def check_row_ids(self):
+        ours = ids_of(self.writing.table(f"SELECT id, _row_id, _last_updated_sequence_number FROM s.{self.name}"))
+        assert ours.keys() == self.rows.keys()
+        sparks = ids_of(self.writing.spark_table(f"SELECT id, _row_id, _last_updated_sequence_number FROM iceberg.s.{self.name}"))
+        assert sparks == ours
+        numbers = [number for number, _ in ours.values() if number is not None]
+        assert len(set(numbers)) == len(numbers), "a row id comes twice"
+        for n, had in self.row_ids.items():
+            assert n not in ours or ours[n] == had, f"row {n} had {had} and has {ours[n]}"
+        self.row_ids |= {n: has for n, has in ours.items() if has[0] is not None}
+
+
+def ids_of(table):
+    columns = [column.to_pylist() for column in table.columns]
+    return {n: (number, sequence) for n, number, sequence in zip(*columns)}
+
+
+def for_spark(sql):
+    """The same SQL with Spark's name of times without a zone."""
+    return sql.replace("TIMESTAMP '", "TIMESTAMP_NTZ '")
+
+
+def keys_table(writing):
+    """The table that subqueries ask."""
+    writing.run("CREATE TABLE s.keys (k INT)")
+    writing.append_rows("keys", pa.table({"k": pa.array(KEYS, pa.int32())}))
