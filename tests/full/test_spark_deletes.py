@@ -8,39 +8,51 @@ import pytest
 
 import delete_turns
 from beside import Beside
-from delete_turns import FIRST_TURN, PART, PARTITIONS, SECOND_TURN, SPARKS_TURN, Turns, where
+from delete_checks import live_files, vectors
+from delete_turns import FIRST_TURN, PART, SECOND_TURN, SPARKS_TURN, Turns, where
 
-MODES = {"mor": "merge-on-read", "cow": "copy-on-write"}
-CELLS = [(version, mode, shape) for version in (2, 3) for mode in MODES for shape in PARTITIONS]
+SHAPES = {"unpartitioned": "", "bucket": "bucket(3, id)", "day": "days(ts)"}
+MERGE = {"write.delete.mode": "merge-on-read"}
+MODES = {
+    "mor": MERGE,
+    "by-file": MERGE | {"write.delete.granularity": "file"},
+    "by-partition": MERGE | {"write.delete.granularity": "partition"},
+    "cow": {"write.delete.mode": "copy-on-write"},
+    # Spark writes files anew then, the server does not.
+    "undeclared": {},
+}
+OURS = [(2, "mor", "unpartitioned"), (2, "by-file", "bucket"), (2, "by-partition", "day"), (2, "cow", "day")]
+OURS += [(3, "mor", "unpartitioned"), (3, "mor", "bucket"), (3, "mor", "day"), (3, "cow", "unpartitioned"), (3, "cow", "bucket")]
+SPARKS = [(2, "by-partition", "unpartitioned"), (2, "by-partition", "bucket"), (2, "by-file", "day"), (2, "cow", "bucket")]
+SPARKS += [(3, "mor", "unpartitioned"), (3, "mor", "bucket"), (3, "mor", "day"), (3, "cow", "day")]
+SPARKS += [(2, "undeclared", "day"), (3, "undeclared", "bucket")]
 
 
 @pytest.fixture(scope="module")
 def writing(spark, start_server, tmp_path_factory):
     warehouse = tmp_path_factory.mktemp("deletes") / "warehouse"
     opened = Beside(start_server(["--warehouse", str(warehouse)]), warehouse, spark)
-    delete_turns.keys_table(opened)
+    delete_turns.make_keys(opened)
     yield opened
     opened.close()
 
 
 def turns_of(writing, cell, who):
     version, mode, shape = cell
-    return Turns(writing, f"{who}_{shape}_{mode}_v{version}", version, MODES.get(mode), shape)
+    return Turns(writing, f"{who}_{shape}_{mode.replace('-', '_')}_v{version}", version, SHAPES[shape], MODES[mode])
 
 
 def name_of(cell):
-    return "-".join(map(str, cell))
+    version, mode, shape = cell
+    return f"v{version}-{mode}-{shape}"
 
 
-@pytest.mark.parametrize("cell", CELLS, ids=name_of)
+@pytest.mark.parametrize("cell", OURS, ids=name_of)
 def test_a_table_of_the_server(writing, cell):
     turns = turns_of(writing, cell, "ours")
     turns.create()
-    # Spark goes by these alone; the server's own mode is the table's.
-    turns.set("write.delete.mode", turns.mode)
     for part in range(3):
         turns.insert(PART * part)
-    turns.check_rows()
     for number, condition in enumerate(FIRST_TURN, 1):
         turns.delete(condition)
         if number % 6 == 0:
@@ -48,17 +60,10 @@ def test_a_table_of_the_server(writing, cell):
     in_turns(turns)
 
 
-@pytest.mark.parametrize("cell", CELLS + [(2, "mor-by-partition", "bucket"), (2, "undeclared", "day"), (3, "undeclared", "day")], ids=name_of)
+@pytest.mark.parametrize("cell", SPARKS, ids=name_of)
 def test_a_table_of_spark(writing, cell):
-    version, mode, shape = cell
-    name = f"sparks_{shape}_{mode.replace('-', '_')}_v{version}"
-    more = {}
-    if mode == "mor-by-partition":
-        mode, more = "mor", {"write__delete__granularity": "partition"}
-    elif mode == "mor":
-        more = {"write__delete__granularity": "file"}
-    turns = Turns(writing, name, version, MODES.get(mode), shape)
-    turns.create_by_spark(**more)
+    turns = turns_of(writing, cell, "sparks")
+    turns.create_by_spark()
     for part in range(3):
         turns.insert_by_spark(PART * part)
     for condition in SPARKS_TURN:
@@ -66,7 +71,6 @@ def test_a_table_of_spark(writing, cell):
     turns.check_rows()
     for condition in FIRST_TURN:
         turns.delete(condition)
-    turns.check_rows()
     in_turns(turns)
 
 
@@ -75,12 +79,13 @@ def in_turns(turns):
     for condition in SPARKS_TURN:
         turns.delete_by_spark(condition)
     turns.check_files()
+    if turns.properties.get("write.delete.mode") == "merge-on-read":
+        assert live_files(turns.table())[1]
     turns.check_rows()
     for condition in SECOND_TURN:
         turns.delete(condition)
     turns.check_rows()
     assert turns.rows
-    # A file of each kind with deletes of both is deleted from once more by each.
     turns.delete_by_spark(where("id % 5 = 0", lambda n, *_: n % 5 == 0))
     turns.delete(where("id % 5 = 1", lambda n, *_: n % 5 == 1))
     turns.check_rows()
@@ -89,3 +94,68 @@ def in_turns(turns):
     turns.delete(where("id % 2 = 0", lambda n, *_: n % 2 == 0))
     turns.delete_by_spark(where("id % 3 = 0", lambda n, *_: n % 3 == 0))
     turns.check_rows()
+
+
+@pytest.mark.parametrize("by_spark", [False, True], ids=["by-the-server", "by-spark"])
+def test_an_upgraded_table(writing, by_spark):
+    """From version 1 to 3, with deletes of each version; rows keep their ids from the first commit of version 3 on."""
+    turns = Turns(writing, f"upgraded_{by_spark}", 1, SHAPES["bucket"], {})
+    turns.create()
+    for part in range(3):
+        turns.insert(PART * part)
+    for condition in FIRST_TURN[:4]:
+        turns.delete(condition)
+    turns.check_rows()
+    turns.upgrade(2, by_spark)
+    turns.set("write.delete.mode", "merge-on-read", by_spark)
+    for condition in FIRST_TURN[4:7]:
+        turns.delete(condition)
+    turns.delete_by_spark(SPARKS_TURN[0])
+    assert len(live_files(turns.table())[1]) >= 4
+    turns.check_rows()
+    turns.upgrade(3, by_spark)
+    turns.check_rows()
+    turns.insert(1000, 20)
+    turns.check_rows()
+    assert turns.row_ids.keys() == turns.rows.keys()
+    for condition in FIRST_TURN[7:10]:
+        turns.delete(condition)
+    turns.check_rows()
+    for condition in SPARKS_TURN[1:]:
+        turns.delete_by_spark(condition)
+    turns.delete(where("id % 10 < 3", lambda n, *_: n % 10 < 3))
+    table = turns.table()
+    assert vectors(table).keys() == {path for path, _ in live_files(table)[0]}
+    turns.check_rows()
+    turns.set("write.delete.mode", "copy-on-write", by_spark)
+    turns.delete(where("id % 10 = 4", lambda n, *_: n % 10 == 4))
+    data, deletes = live_files(turns.table())
+    assert not deletes and sum(file["record_count"] for file in data.values()) == len(turns.rows)
+    turns.check_rows()
+    turns.delete_by_spark(where("id % 10 = 7", lambda n, *_: n % 10 == 7))
+    turns.check_rows()
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_spark_compacts_what_the_server_deleted_from(writing, version):
+    """Files are written anew without what was deleted; older snapshots have the rows that they had."""
+    turns = Turns(writing, f"compacted_v{version}", version, SHAPES["bucket"], MERGE)
+    turns.create()
+    had = {}
+    for part in range(2):
+        turns.insert(PART * part)
+    for condition in FIRST_TURN[:4]:
+        had[turns.table().current_snapshot().snapshot_id] = sorted(turns.rows)
+        turns.delete(condition)
+    if version == 2:
+        turns.call("rewrite_position_delete_files", "'rewrite-all', 'true'")
+        turns.check_rows()
+        turns.delete(FIRST_TURN[4])
+    turns.call("rewrite_data_files", "'rewrite-all', 'true'")
+    turns.check_rows()
+    for condition in SECOND_TURN[:2]:
+        turns.delete(condition)
+    turns.check_rows()
+    for snapshot, ids in had.items():
+        for read in (writing.table(f"SELECT id FROM s.{turns.name} FOR VERSION AS OF {snapshot}"), writing.spark_table(f"SELECT id FROM iceberg.s.{turns.name} VERSION AS OF {snapshot}")):
+            assert sorted(read["id"].to_pylist()) == ids
