@@ -13,7 +13,7 @@ from pyiceberg import types as t
 
 import other_readers
 from delete_checks import change, live_files, vectors
-from insert_checks import ID, create, expected_lines, values
+from insert_checks import ID, arrow_rows, create, expected_lines, values
 
 FIELDS = [
     ID,
@@ -127,10 +127,9 @@ class Turns:
         self.rows |= {row[0]: row for row in added}
 
     def insert_by_spark(self, first, count=PART):
-        added = [row(n) for n in range(first, first + count)]
-        rows = for_spark(values(FIELDS, added))
-        self.writing.spark(f"INSERT INTO iceberg.s.{self.name} SELECT /*+ COALESCE(1) */ * FROM VALUES {rows}")
-        self.rows |= {row[0]: row for row in added}
+        last = first + count - 1
+        self.writing.spark(f"INSERT INTO iceberg.s.{self.name} SELECT * FROM iceberg.s.source WHERE id BETWEEN {first} AND {last}")
+        self.rows |= {n: row(n) for n in range(first, first + count)}
 
     def matched(self, condition):
         if condition.goes is None:  # the first four above 310
@@ -217,7 +216,9 @@ def for_spark(sql):
     return sql.replace("TIMESTAMP '", "TIMESTAMP_NTZ '")
 
 
-def make_keys(writing):
-    """The table that subqueries ask."""
+def make_sources(writing):
+    """The table that subqueries ask, and one of all rows that Spark copies."""
     writing.run("CREATE TABLE s.keys (k INT)")
     writing.append_rows("keys", pa.table({"k": pa.array(KEYS, pa.int32())}))
+    create(writing, "source", FIELDS, 2)
+    writing.append_rows("source", arrow_rows(FIELDS, [row(n) for n in range(3 * PART)]))

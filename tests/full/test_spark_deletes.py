@@ -32,7 +32,7 @@ SPARKS += [(2, "undeclared", "day"), (3, "undeclared", "bucket")]
 def writing(spark, start_server, tmp_path_factory):
     warehouse = tmp_path_factory.mktemp("deletes") / "warehouse"
     opened = Beside(start_server(["--warehouse", str(warehouse)]), warehouse, spark)
-    delete_turns.make_keys(opened)
+    delete_turns.make_sources(opened)
     yield opened
     opened.close()
 
