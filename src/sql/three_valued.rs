@@ -22,6 +22,11 @@ use crate::error::Error;
 /// The plan with conditions that know NULL.
 pub(super) fn three_valued(plan: LogicalPlan) -> DfResult<LogicalPlan> {
     plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::Join(join) = node
+            && let Some(on) = &join.filter
+        {
+            check_on(on)?;
+        }
         node.apply_expressions(|expr| {
             expr.apply(|part| {
                 check(part)?;
@@ -106,6 +111,22 @@ fn of_one_row(expr: Expr, changed: &mut bool) -> DfResult<Expr> {
     Ok(done.data)
 }
 
+/// Refuses IN (SELECT ..) in a condition of a join where NULL would be taken for false.
+fn check_on(on: &Expr) -> DfResult<()> {
+    match on {
+        Expr::InSubquery(of) if !of.negated => Ok(()),
+        Expr::BinaryExpr(both) if matches!(both.op, Operator::And | Operator::Or) => {
+            check_on(&both.left)?;
+            check_on(&both.right)
+        }
+        other if other.exists(|part| Ok(matches!(part, Expr::InSubquery(_))))? => {
+            let message = "IN (SELECT ..) below NOT and the like is not supported in ON: write it in WHERE";
+            Err(DataFusionError::External(Box::new(Error::unsupported(message))))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Refuses what the engine takes out of a subquery that depends on the outer row, and then forgets.
 fn check(part: &Expr) -> DfResult<()> {
     let (of, is_scalar) = match part {
@@ -117,25 +138,29 @@ fn check(part: &Expr) -> DfResult<()> {
     if !is_correlated(of) {
         return Ok(());
     }
-    let skips = of.subquery.exists(|node| Ok(matches!(node, LogicalPlan::Limit(limit) if limit.skip.is_some())))?;
+    let skips = of
+        .subquery
+        .exists(|node| Ok(matches!(node, LogicalPlan::Limit(limit) if limit.skip.is_some())))?;
     if skips {
         let message = "OFFSET in a subquery that depends on the outer query is not supported";
         return Err(DataFusionError::External(Box::new(Error::unsupported(message))));
     }
-    match is_scalar && has_condition(&of.subquery) {
+    match is_scalar && may_be_none(&of.subquery) {
         true => Err(refused()),
         false => Ok(()),
     }
 }
 
-/// Whether there is a condition on an aggregate without groups.
-fn has_condition(plan: &LogicalPlan) -> bool {
+/// Whether there may be no row though an aggregate is asked for: it has groups, or there is a condition on it. The
+/// engine puts a value there that an aggregate over no rows has.
+fn may_be_none(plan: &LogicalPlan) -> bool {
     match plan {
-        LogicalPlan::Projection(projection) => has_condition(&projection.input),
-        LogicalPlan::SubqueryAlias(alias) => has_condition(&alias.input),
-        LogicalPlan::Sort(sort) => has_condition(&sort.input),
-        LogicalPlan::Limit(limit) => has_condition(&limit.input),
-        LogicalPlan::Filter(filter) => aggregate_in(&filter.input).is_some(),
+        LogicalPlan::Projection(projection) => may_be_none(&projection.input),
+        LogicalPlan::SubqueryAlias(alias) => may_be_none(&alias.input),
+        LogicalPlan::Sort(sort) => may_be_none(&sort.input),
+        LogicalPlan::Limit(limit) => may_be_none(&limit.input),
+        LogicalPlan::Filter(filter) => aggregate_in(&filter.input).is_some() || may_be_none(&filter.input),
+        LogicalPlan::Aggregate(aggregate) => !aggregate.group_expr.is_empty(),
         _ => false,
     }
 }
@@ -165,7 +190,7 @@ fn aggregate_in(plan: &LogicalPlan) -> Option<Rows> {
 }
 
 fn refused() -> DataFusionError {
-    let message = "a subquery of an aggregate with HAVING or LIMIT that depends on the outer query is not supported: join with the aggregate";
+    let message = "a subquery of an aggregate with GROUP BY, HAVING or LIMIT that depends on the outer query is not supported: join with the aggregate";
     DataFusionError::External(Box::new(Error::unsupported(message)))
 }
 

@@ -11,13 +11,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
-use arrow::datatypes::DataType;
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::provider_as_source;
 use datafusion::execution::SendableRecordBatchStream;
-use datafusion::logical_expr::{LogicalPlanBuilder, ident};
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Volatility, ident};
 use futures::StreamExt;
-use futures::stream::BoxStream;
 
 use super::super::engine::{Defaults, Statement};
 use super::super::errors::from_datafusion;
@@ -25,7 +25,7 @@ use super::super::literals::fit_literals;
 use super::super::params::Values;
 use super::super::prepare::Prepared;
 use super::super::run;
-use super::super::start::{PLACE, Start};
+use super::super::start::Start;
 use super::delete_scope::Scope;
 use super::execute::{Changes, Done, With, give_up};
 use super::names;
@@ -36,29 +36,26 @@ use crate::bitmap::RowSet;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::iceberg::commit::{Change as TableChange, Operation, RemovedFile};
 use crate::iceberg::manifest::DataFile;
-use crate::iceberg::spec::{MAIN_BRANCH, TableMetadata};
-use crate::iceberg::{DeletePlan, DeleteTarget, IcebergSnapshot, IcebergTable};
-use crate::table::{AsOf, HiddenColumn, Predicate, ScanRequest, Snapshot, Table, TableIdent};
+use crate::iceberg::{DeletePlan, IcebergSnapshot, IcebergTable};
+use crate::table::{Predicate, Snapshot, Table, TableIdent};
 use crate::write::commit::{Commits, TableGuard};
 use crate::write::{
     DeleteMode, DeletedRows, PartlyDeleted, RowDelete, RowsByFile, data_folder, delete_isolation, delete_mode, write_position_deletes,
 };
 
-/// Most data files that a client names rows of at once.
-const MOST_FILES: usize = 1_000_000;
 /// How often a statement begins anew because of other commits.
-const RERUNS: u32 = 3;
+pub(super) const RERUNS: u32 = 3;
 
 /// What a statement found, before it is committed.
-struct Found {
-    table: IcebergTable,
-    branch: String,
-    snapshot: IcebergSnapshot,
-    scope: Scope,
-    plan: DeletePlan,
-    delete: RowDelete,
+pub(super) struct Found {
+    pub(super) table: IcebergTable,
+    pub(super) branch: String,
+    pub(super) snapshot: IcebergSnapshot,
+    pub(super) scope: Scope,
+    pub(super) plan: DeletePlan,
+    pub(super) delete: RowDelete,
     /// Set where it is not for the table's properties to say.
-    mode: Option<DeleteMode>,
+    pub(super) mode: Option<DeleteMode>,
 }
 
 impl Changes {
@@ -94,112 +91,6 @@ impl Changes {
                 }
             }
         }
-    }
-
-    /// Deletes rows that a client names by data file and position.
-    pub(in super::super) async fn delete_positions(
-        &self,
-        name: &[String],
-        snapshot: Option<i64>,
-        mut rows: BoxStream<'_, Result<RecordBatch>>,
-        defaults: &Defaults,
-        commit_id: Option<&str>,
-    ) -> Result<Done> {
-        let (ident, _) = names::written_table(&self.planner.catalogs, defaults, name).await?;
-        let commits = &self.writing()?.commits;
-        // Before the stream is read, so that a wrong name is told at once.
-        let table = commits.table(&ident).await?;
-        let (_, branch) = names::written_table(&self.planner.catalogs, defaults, name).await?;
-        if let Some(known) = self.done_before("DELETE", &table, &branch, commit_id).await? {
-            // The client is still sending.
-            while let Some(batch) = rows.next().await {
-                batch?;
-            }
-            return Ok(known);
-        }
-        let named = named_positions(rows).await.context("table", || ident.clone())?;
-        let mut rerun = 0;
-        loop {
-            let guard = if rerun > 0 { Some(commits.hold(&ident).await) } else { None };
-            let done = async {
-                let found = self.find_positions(name, snapshot, &named, defaults).await?;
-                self.carry_out("DELETE", found, commit_id, guard.as_ref()).await
-            };
-            match done.await {
-                Err(error) if error.kind() == ErrorKind::CommitConflict && rerun < RERUNS => rerun += 1,
-                Err(error) => return Err(error),
-                Ok(mut done) => {
-                    done.reruns = rerun;
-                    return Ok(done);
-                }
-            }
-        }
-    }
-
-    /// Finds the data files of rows that are named.
-    async fn find_positions(&self, name: &[String], since: Option<i64>, named: &RowsByFile, defaults: &Defaults) -> Result<Found> {
-        let (ident, branch) = names::written_table(&self.planner.catalogs, defaults, name).await?;
-        let table = self.writing()?.commits.table(&ident).await?;
-        let metadata = table.metadata();
-        names::check_branch(metadata, &branch).context("table", || ident.clone())?;
-        let mode = match metadata.format_version {
-            1 => {
-                let message = "tables of format version 1 hold no position deletes: set format-version to 2, or use DELETE";
-                return Err(Error::unsupported(message).with("table", &ident));
-            }
-            2 => DeleteMode::Positions,
-            _ => DeleteMode::Vectors,
-        };
-        let snapshot = table
-            .snapshot_at(&AsOf::Ref(branch.clone()))
-            .or_else(|error| match branch.as_str() {
-                MAIN_BRANCH => table.snapshot_at(&AsOf::Latest),
-                _ => Err(error),
-            })?;
-        if let Some(since) = since {
-            check_history(metadata, snapshot.id(), since).context("table", || ident.clone())?;
-        }
-        let plan = snapshot.plan_delete(&ScanRequest::default()).await?;
-        let known: HashMap<&str, &DeleteTarget> = plan
-            .targets
-            .iter()
-            .map(|target| (target.task.recorded_path.as_str(), target))
-            .collect();
-        let places: HashMap<&str, &DeleteTarget> = plan.targets.iter().map(|target| (&*target.task.location, target)).collect();
-        let mut rows = RowsByFile::new();
-        for (path, positions) in named {
-            let place = table.io().comparable(path).ok();
-            let other = || place.as_deref().and_then(|place| places.get(place));
-            let target = known.get(path.as_str()).or_else(other).ok_or_else(|| {
-                let message = "rows are to be deleted of a data file that the table does not have, or no longer has";
-                Error::invalid(message).with("table", &ident).with("file", path)
-            })?;
-            let of_file = rows.entry(target.task.recorded_path.clone()).or_default();
-            of_file.union_with(positions);
-        }
-        for (path, live) in self.live_rows(&snapshot, &plan, &rows).await? {
-            if let Some(rows) = rows.get_mut(&path) {
-                check_range(&plan, &path, rows)?;
-                rows.keep_common(&live);
-            }
-        }
-        let delete = RowDelete::of(&plan, rows, false, &self.writing()?.scan)
-            .await
-            .context("table", || ident.clone())?;
-        // Rows that come later are not named.
-        let scope = Scope {
-            predicate: Predicate::False,
-            misses: None,
-        };
-        Ok(Found {
-            table,
-            branch,
-            snapshot,
-            scope,
-            plan,
-            delete,
-            mode: Some(mode),
-        })
     }
 
     /// Runs the query for the rows.
@@ -248,9 +139,10 @@ impl Changes {
         })
     }
 
-    /// What the statement asks of the table; of several executions it is not told.
+    /// What the statement asks of the table; of several executions it is not told, nor of one that depends on when
+    /// it is worked out.
     async fn scope(&self, prepared: &Prepared, values: &Values, ident: &TableIdent) -> Result<Scope> {
-        if values.len() != 1 {
+        if values.len() != 1 || !is_the_same_each_time(&prepared.plan)? {
             return Ok(Scope::default());
         }
         let bound = match values.row(0)? {
@@ -283,7 +175,13 @@ impl Changes {
     }
 
     /// Writes and commits what is deleted.
-    async fn carry_out(&self, verb: &'static str, found: Found, commit_id: Option<&str>, guard: Option<&TableGuard>) -> Result<Done> {
+    pub(super) async fn carry_out(
+        &self,
+        verb: &'static str,
+        found: Found,
+        commit_id: Option<&str>,
+        guard: Option<&TableGuard>,
+    ) -> Result<Done> {
         let Found {
             table,
             branch,
@@ -412,30 +310,8 @@ impl Changes {
         }
     }
 
-    /// The rows that are there of data files that equality deletes are about: only reading tells.
-    async fn live_rows(&self, snapshot: &IcebergSnapshot, plan: &DeletePlan, named: &RowsByFile) -> Result<RowsByFile> {
-        let doubtful = |target: &&DeleteTarget| !target.task.deletes.equality.is_empty() && named.contains_key(&target.task.recorded_path);
-        let tasks: Vec<_> = plan
-            .targets
-            .iter()
-            .filter(doubtful)
-            .map(|target| Arc::clone(&target.task))
-            .collect();
-        let mut live = RowsByFile::new();
-        if tasks.is_empty() {
-            return Ok(live);
-        }
-        live.extend(tasks.iter().map(|task| (task.recorded_path.clone(), RowSet::new())));
-        let rows = rows_of(snapshot.clone(), plan.scan.clone(), tasks, false)?;
-        let mut batches = self.read(rows, Some(PLACE.map(HiddenColumn::name))).await?;
-        while let Some(batch) = batches.next().await {
-            gather(&batch.map_err(from_datafusion)?, &mut live)?;
-        }
-        Ok(live)
-    }
-
     /// The rows of a snapshot, all of their columns or these.
-    async fn read(&self, rows: Arc<dyn Snapshot>, columns: Option<[&str; 2]>) -> Result<SendableRecordBatchStream> {
+    pub(super) async fn read(&self, rows: Arc<dyn Snapshot>, columns: Option<[&str; 2]>) -> Result<SendableRecordBatchStream> {
         let provider = Arc::clone(&self.planner.providers).provider(rows)?;
         let mut scan = LogicalPlanBuilder::scan("rows", provider_as_source(provider), None).map_err(from_datafusion)?;
         if let Some(columns) = columns {
@@ -458,74 +334,27 @@ impl Changes {
     }
 }
 
-/// Refuses positions that a data file does not have.
-fn check_range(plan: &DeletePlan, path: &str, rows: &RowSet) -> Result<()> {
-    let target = plan.targets.iter().find(|target| target.task.recorded_path == path);
-    let count = target.map_or(0, |target| target.task.record_count);
-    match rows.max().filter(|last| *last >= count) {
-        Some(last) => Err(Error::invalid(format!("row {last} is to be deleted of a data file of {count} rows")).with("file", path)),
-        None => Ok(()),
-    }
-}
-
-/// Refuses positions that were read from a snapshot that the branch does not come from.
-fn check_history(metadata: &TableMetadata, head: Option<i64>, since: i64) -> Result<()> {
-    let mut next = head;
-    for _ in 0..=metadata.snapshots.len() {
-        if next == Some(since) {
-            return Ok(());
-        }
-        next = next
-            .and_then(|id| metadata.snapshot_by_id(id))
-            .and_then(|snapshot| snapshot.parent_snapshot_id);
-    }
-    Err(Error::invalid("the snapshot that the positions are of is not in the history of the branch").with("snapshot", since))
-}
-
-/// The rows that a stream names.
-///
-/// Errors: `InvalidInput` for other columns than `file_path` and `pos`, and for nulls and negative positions;
-/// `ResourceExhausted` for too many files.
-async fn named_positions(mut batches: BoxStream<'_, Result<RecordBatch>>) -> Result<RowsByFile> {
-    let mut rows = RowsByFile::new();
-    while let Some(batch) = batches.next().await {
-        let batch = batch?;
-        let column = |name: &str, to: &DataType| {
-            let values = batch.column_by_name(name).filter(|_| batch.num_columns() == 2);
-            let values = values.ok_or_else(|| Error::invalid("DeletePositions takes the columns file_path and pos"))?;
-            let of = values.data_type();
-            let fits = if *to == DataType::Utf8 {
-                of.is_string() || matches!(of, DataType::Dictionary(..))
-            } else {
-                of.is_integer()
-            };
-            let unfit = || Error::invalid(format!("column {name} of DeletePositions cannot be of type {of}"));
-            if !fits || values.logical_null_count() > 0 {
-                return Err(unfit());
-            }
-            super::super::casts::strict(values, to).map_err(|e| unfit().with_source(e))
-        };
-        let (files, pos) = (column("file_path", &DataType::Utf8)?, column("pos", &DataType::Int64)?);
-        let positions: &Int64Array = pos.as_primitive();
-        if let Some(negative) = positions.values().iter().find(|position| **position < 0) {
-            return Err(Error::invalid(format!("column pos has the negative position {negative}")));
-        }
-        add_rows(&files, positions, &mut rows)?;
-        if rows.len() > MOST_FILES {
-            return Err(Error::resource_exhausted(format!(
-                "rows of more than {MOST_FILES} data files are deleted at once"
-            )));
-        }
-    }
-    Ok(rows)
+/// Whether a plan has no function whose value depends on when it is called.
+fn is_the_same_each_time(plan: &LogicalPlan) -> Result<bool> {
+    let mut same = true;
+    let walk = plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            same &= !expr.exists(|part| {
+                let is_fixed = |function: &ScalarFunction| function.func.signature().volatility == Volatility::Immutable;
+                Ok(matches!(part, Expr::ScalarFunction(function) if !is_fixed(function)))
+            })?;
+            Ok(TreeNodeRecursion::Continue)
+        })
+    });
+    walk.map(|_| same).map_err(from_datafusion)
 }
 
 /// Adds the rows of a batch of data files and positions.
-fn gather(batch: &RecordBatch, rows: &mut RowsByFile) -> Result<()> {
+pub(super) fn gather(batch: &RecordBatch, rows: &mut RowsByFile) -> Result<()> {
     add_rows(batch.column(0), positions(batch.column(1))?, rows)
 }
 
-fn add_rows(files: &ArrayRef, positions: &Int64Array, rows: &mut RowsByFile) -> Result<()> {
+pub(super) fn add_rows(files: &ArrayRef, positions: &Int64Array, rows: &mut RowsByFile) -> Result<()> {
     for (path, range) in by_file(files)? {
         let of_file = match rows.get_mut(path) {
             Some(known) => known,

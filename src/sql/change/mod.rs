@@ -6,6 +6,7 @@
 mod create;
 mod decimals;
 mod delete;
+mod delete_positions;
 mod delete_scope;
 mod exactly;
 mod execute;
