@@ -1,5 +1,5 @@
 # Two commands set everything up: `make run` and `make test`. See README.md.
-.PHONY: run test test-full bench-scan bench-planning bench-writing fmt
+.PHONY: run test test-full bench-scan bench-planning bench-writing bench-deletes fmt
 
 # Installs what is missing, builds, serves the sample tables. ARGS go to `sandur serve`.
 run:
@@ -24,6 +24,10 @@ bench-planning:
 # Ten million rows written, beside DuckDB and pyiceberg. See benches/README.md.
 bench-writing:
 	@benches/run.sh writing $(ARGS)
+
+# DELETE of one row and of a tenth of six million, beside Spark and Sail. See benches/README.md.
+bench-deletes:
+	@benches/run.sh deletes $(ARGS)
 
 fmt:
 	@cargo fmt

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `make bench-scan`, `make bench-planning` and `make bench-writing`: installs what is missing, builds the release server unless SANDUR_BIN
-# names one, and runs benches/NAME/run.py with the arguments given. See benches/README.md.
+# `make bench-scan`, `make bench-planning`, `make bench-writing` and `make bench-deletes`: installs what is missing, builds
+# the release server unless SANDUR_BIN names one, and runs benches/NAME/run.py with the arguments given. See benches/README.md.
 set -euo pipefail
 . "$(dirname "$0")/../scripts/lib.sh"
 name=$1
@@ -20,6 +20,12 @@ fi
 if [ -z "${SANDUR_BIN:-}" ] && [[ " $* " != *" --duckdb-only "* && " $* " != *" --peers-only "* ]]; then
   ensure_rust
   (cd "$PROJECT" && cargo build --release --locked --bin sandur)
+fi
+if [ "$name" = deletes ]; then
+  ensure_spark 4.1 || exit 1
+  SANDUR_SPARK_PYTHON=$(spark_python 4.1)
+  SANDUR_SPARK_JAR=$(spark_jar 4.1)
+  export SANDUR_SPARK_PYTHON SANDUR_SPARK_JAR
 fi
 # The writer of manifests and the reading of results are shared.
 export PYTHONPATH=$PROJECT/benches/shared:$PROJECT/benches/full_scan:$PROJECT/tests/clients

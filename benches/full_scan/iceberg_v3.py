@@ -1,4 +1,4 @@
-"""Metadata of a version 3 table with two snapshots: an append, and a commit of deletion vectors.
+"""Metadata of a version 3 table: an append, and a commit of deletion vectors when there are any.
 
 Written by hand as the table specification says: metadata as plain JSON, manifests and manifest lists by
 `iceberg_files`, which the tests share. Sequence numbers and first row ids of added files are left null in the manifests and inherited, as
@@ -66,14 +66,13 @@ def vector_entry(path, data_file, cardinality, offset, length):
 
 
 def write_metadata(folder, schema, data_files, vectors, properties):
-    """Writes manifests, lists and `v1`, `v2.metadata.json` for entries made above; returns the newest file."""
+    """Writes manifests, lists and `v1.metadata.json`, with vectors also `v2`; returns the newest file."""
     metadata = folder / "metadata"
     table_schema = iceberg_schema(schema)
     rows = sum(entry["record_count"] for entry in data_files)
     deleted = sum(entry["record_count"] for entry in vectors)
 
     data = _write_manifest(metadata / "append-m0.avro", table_schema, 0, APPEND_ID, 1, data_files)
-    deletes = _write_manifest(metadata / "delete-m0.avro", table_schema, 1, DELETE_ID, 2, vectors)
     data["first_row_id"] = 0
 
     append = {
@@ -94,27 +93,6 @@ def write_metadata(folder, schema, data_files, vectors, properties):
         "schema-id": 0,
         "first-row-id": 0,
         "added-rows": rows,
-    }
-    delete = {
-        "snapshot-id": DELETE_ID,
-        "parent-snapshot-id": APPEND_ID,
-        "sequence-number": 2,
-        "timestamp-ms": DELETE_MS,
-        "manifest-list": _write_list(metadata, DELETE_ID, APPEND_ID, 2, [data, deletes], rows),
-        "summary": {
-            "operation": "delete",
-            "added-delete-files": str(len(vectors)),
-            "added-dvs": str(len(vectors)),
-            "added-position-deletes": str(deleted),
-            "total-data-files": str(len(data_files)),
-            "total-delete-files": str(len(vectors)),
-            "total-records": str(rows),
-            "total-position-deletes": str(deleted),
-            "total-equality-deletes": "0",
-        },
-        "schema-id": 0,
-        "first-row-id": rows,
-        "added-rows": 0,
     }
 
     def document(snapshots, earlier):
@@ -144,11 +122,38 @@ def write_metadata(folder, schema, data_files, vectors, properties):
             "metadata-log": [{"metadata-file": str(file), "timestamp-ms": at} for file, at in earlier],
         }
 
-    first, second = metadata / "v1.metadata.json", metadata / "v2.metadata.json"
-    first.write_text(json.dumps(document([append], [])), "utf-8")
-    second.write_text(json.dumps(document([append, delete], [(first, APPEND_MS)])), "utf-8")
-    (metadata / "version-hint.text").write_text("2", "utf-8")
-    return second
+    def write(version, snapshots, earlier):
+        file = metadata / f"v{version}.metadata.json"
+        file.write_text(json.dumps(document(snapshots, earlier)), "utf-8")
+        (metadata / "version-hint.text").write_text(str(version), "utf-8")
+        return file
+
+    first = write(1, [append], [])
+    if not vectors:
+        return first
+    deletes = _write_manifest(metadata / "delete-m0.avro", table_schema, 1, DELETE_ID, 2, vectors)
+    delete = {
+        "snapshot-id": DELETE_ID,
+        "parent-snapshot-id": APPEND_ID,
+        "sequence-number": 2,
+        "timestamp-ms": DELETE_MS,
+        "manifest-list": _write_list(metadata, DELETE_ID, APPEND_ID, 2, [data, deletes], rows),
+        "summary": {
+            "operation": "delete",
+            "added-delete-files": str(len(vectors)),
+            "added-dvs": str(len(vectors)),
+            "added-position-deletes": str(deleted),
+            "total-data-files": str(len(data_files)),
+            "total-delete-files": str(len(vectors)),
+            "total-records": str(rows),
+            "total-position-deletes": str(deleted),
+            "total-equality-deletes": "0",
+        },
+        "schema-id": 0,
+        "first-row-id": rows,
+        "added-rows": 0,
+    }
+    return write(2, [append, delete], [(first, APPEND_MS)])
 
 
 def _write_manifest(path, table_schema, content, snapshot, sequence, files):

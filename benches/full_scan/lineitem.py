@@ -7,6 +7,7 @@ alone, and no order key is in two files.
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 SEED = 20_260_101
 DECIMAL = pa.decimal128(12, 2)
@@ -109,6 +110,20 @@ def make_rows(file_number, rows, pool):
         "l_comment": _cuts(rng, rows, pool),
     }
     return pa.table([columns[field.name] for field in SCHEMA], schema=SCHEMA)
+
+
+def write_file(path, file_number, rows, pool):
+    """Writes the rows of one data file as a Parquet file of one row group; returns them."""
+    table = make_rows(file_number, rows, pool)
+    pq.write_table(
+        table,
+        path,
+        row_group_size=rows,
+        compression="zstd",
+        store_decimal_as_integer=True,  # the specification's form for up to 18 digits
+        write_page_index=True,
+    )
+    return table
 
 
 def _decimals(hundredths):

@@ -56,16 +56,8 @@ def _write(folder, data, rows, deleted, files, say):
     entries, vectors, arrow_bytes = [], [], 0
     for number in range(files):
         count = rows // files + (number < rows % files)
-        table = lineitem.make_rows(number, count, pool)
         path = data / f"{number:05}.parquet"
-        pq.write_table(
-            table,
-            path,
-            row_group_size=count,
-            compression="zstd",
-            store_decimal_as_integer=True,  # the specification's form for up to 18 digits
-            write_page_index=True,
-        )
+        table = lineitem.write_file(path, number, count, pool)
         positions = _deleted_positions(number, count, deleted)
         keep = np.ones(count, bool)
         keep[positions] = False

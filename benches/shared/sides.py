@@ -1,9 +1,10 @@
 """The engines side by side: each a process of its own that answers one request at a time.
 
-`Sandur` is a server asked through ADBC from this process, the others are children that read a JSON line and answer
-with one (`duckdb_side.py`, `pyiceberg_side.py`).
+A `FlightSide` is a server asked through ADBC from this process, a `Child` reads a JSON line and answers with one
+(`duckdb_side.py`, `pyiceberg_side.py`).
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -41,29 +42,23 @@ def binary():
     return found.resolve()
 
 
-class Server:
-    """A server with these arguments, asked through ADBC from this process."""
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
 
-    name = "Sandur"
-    table = None
 
-    def __init__(self, arguments, logs):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = self.port = probe.getsockname()[1]
-        program = binary()
-        self.log = pathlib.Path(logs) / "server.log"
-        version = subprocess.run([program, "--version"], capture_output=True, text=True).stdout.split()
-        if not version:
-            raise Failed(f"{program} --version says nothing: is it the server?")
-        self.version = version[-1]
+class FlightSide:
+    """A server in a child process, asked through ADBC from this process."""
+
+    name = table = connection = None
+
+    def __init__(self, command, port, logs):
+        self.port = port
+        self.log = pathlib.Path(logs) / f"{self.name}.log"
         with self.log.open("wb") as log:
             self.child = subprocess.Popen(
-                [program, "serve", *arguments, "--listen", f"127.0.0.1:{port}"],
-                cwd=logs,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=log,
+                command, cwd=logs, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log
             )
         self.process = Process(self.child.pid)
         try:
@@ -72,6 +67,41 @@ class Server:
         except BaseException:
             self.stop()
             raise
+
+    def _wait_until_ready(self):
+        raise NotImplementedError
+
+    def ask(self, sql, fingerprint):
+        with self._cursor(sql) as cursor:
+            cursor.execute(sql.format(table=self.table))
+            return drain(cursor.fetch_record_batch(), fingerprint)
+
+    @contextlib.contextmanager
+    def _cursor(self, sql):
+        try:
+            with self.connection.cursor() as cursor:
+                yield cursor
+        except (adbc_driver_manager.Error, pyarrow.ArrowException, OSError, ValueError, TypeError) as error:
+            raise Failed(f"{self.name}: {sql}: {error}\n{self.log.read_text()[-2_000:]}") from error
+
+    def stop(self):
+        if self.connection:
+            self.connection.close()
+        end(self.child)
+
+
+class Server(FlightSide):
+    """Sandur with these arguments."""
+
+    name = "Sandur"
+
+    def __init__(self, arguments, logs):
+        program, port = binary(), free_port()
+        version = subprocess.run([program, "--version"], capture_output=True, text=True).stdout.split()
+        if not version:
+            raise Failed(f"{program} --version says nothing: is it the server?")
+        self.version = version[-1]
+        super().__init__([program, "serve", *arguments, "--listen", f"127.0.0.1:{port}"], port, logs)
 
     def _wait_until_ready(self):
         deadline, printed = time.monotonic() + READY_SECONDS, b""
@@ -84,26 +114,11 @@ class Server:
                 raise Failed(f"the server did not become ready:\n{printed.decode()}{self.log.read_text()[-4_000:]}")
             printed += more
 
-    def ask(self, sql, fingerprint):
-        try:
-            with self.connection.cursor() as cursor:
-                cursor.execute(sql.format(table=self.table))
-                return drain(cursor.fetch_record_batch(), fingerprint)
-        except (adbc_driver_manager.Error, pyarrow.ArrowException, OSError, ValueError, TypeError) as error:
-            raise Failed(f"Sandur: {sql}: {error}\n{self.log.read_text()[-2_000:]}") from error
-
     def update(self, sql):
-        """Runs a statement that changes something."""
-        try:
-            with self.connection.cursor() as cursor:
-                cursor.execute(sql)
-        except adbc_driver_manager.Error as error:
-            raise Failed(f"Sandur: {sql}: {error}\n{self.log.read_text()[-2_000:]}") from error
-
-    def stop(self):
-        if hasattr(self, "connection"):
-            self.connection.close()
-        end(self.child)
+        """Runs a statement that changes something; returns how many rows it says it changed."""
+        with self._cursor(sql) as cursor:
+            cursor.execute(sql)
+            return cursor.rowcount
 
 
 class Sandur(Server):
@@ -118,12 +133,13 @@ class Child:
     """An engine in a child process of Python."""
 
     name = script = None
+    python = sys.executable
 
     def __init__(self, folder, logs):
         self.log = pathlib.Path(logs) / f"{self.name}.log"
         with self.log.open("ab") as log:
             self.child = subprocess.Popen(
-                [sys.executable, str(HERE / self.script), str(folder)],
+                [self.python, str(HERE / self.script), str(folder)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -131,7 +147,9 @@ class Child:
             )
         self.process = Process(self.child.pid)
         try:
-            self.version = self._answer()["version"]
+            hello = self._answer()
+            self.version = hello["version"]
+            self.process = Process(hello.get("pid", self.child.pid))  # where the work is done
         except BaseException:
             self.stop()
             raise

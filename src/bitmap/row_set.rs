@@ -78,6 +78,11 @@ impl RowSet {
         self.0 -= &other.0;
     }
 
+    /// Takes all positions out that `other` has not.
+    pub fn keep_common(&mut self, other: &RowSet) {
+        self.0 &= &other.0;
+    }
+
     /// How many positions both have.
     pub fn count_common(&self, other: &RowSet) -> u64 {
         self.0.intersection_len(&other.0)

@@ -178,7 +178,7 @@ impl Planner {
             show_hidden(&mut resolved, reading.hidden.clone())?;
         }
         if let Start::Rows(rows) = &begins {
-            show_places(&mut resolved, rows, reading.hidden.clone())?;
+            show_places(&mut resolved, rows, &reading.hidden)?;
         }
         let mut pinned: Vec<Pin> = Vec::new();
         for one in &resolved {
@@ -377,7 +377,7 @@ fn show_hidden(resolved: &mut [Resolved], named: Vec<HiddenColumn>) -> Result<()
 /// Gives the table that rows are looked for in the columns that say where they lie.
 ///
 /// Errors: `Unsupported` for a table that has columns of these names.
-fn show_places(resolved: &mut [Resolved], rows: &RowsOf, named: Vec<HiddenColumn>) -> Result<()> {
+fn show_places(resolved: &mut [Resolved], rows: &RowsOf, named: &[HiddenColumn]) -> Result<()> {
     let lost = || Error::internal("the table that is changed is not read");
     let one = resolved.iter_mut().find(|one| one.parts == rows.table).ok_or_else(lost)?;
     let Named::Table(snapshot) = &mut one.target else {

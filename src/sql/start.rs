@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use datafusion::sql::sqlparser::ast::{GroupByExpr, Ident, Select, SetExpr, Statement as Ast};
+use datafusion::sql::sqlparser::ast::{Expr, GroupByExpr, Ident, OrderBy, OrderByKind, Select, SetExpr, Statement as Ast, Value};
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::{Error, Result};
@@ -98,11 +98,25 @@ impl RowsOf {
         if self.using.is_some() && (query.order_by.is_some() || query.limit_clause.is_some()) {
             return Err(Error::invalid("DELETE .. USING takes no ORDER BY and no LIMIT"));
         }
+        if query.order_by.as_ref().is_some_and(by_number) {
+            return Err(Error::invalid(
+                "ORDER BY of a DELETE takes columns, not numbers: nothing is selected",
+            ));
+        }
         if query.order_by.is_some() && query.limit_clause.is_none() {
             return Err(Error::invalid("ORDER BY of a DELETE does nothing without LIMIT"));
         }
         Ok(())
     }
+}
+
+fn by_number(order: &OrderBy) -> bool {
+    let OrderByKind::Expressions(terms) = &order.kind else {
+        return true;
+    };
+    terms
+        .iter()
+        .any(|term| matches!(&term.expr, Expr::Value(value) if matches!(value.value, Value::Number(..))))
 }
 
 fn is_bare(select: &Select) -> bool {

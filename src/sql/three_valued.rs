@@ -5,22 +5,30 @@
 //! true where it should be NULL. Here such a condition becomes one over EXISTS, which has two values only.
 //!
 //! Invariant: a condition is left to the engine only where it plans a join that knows nulls (a condition of
-//! its own, or below one NOT), or where false and NULL come to the same (below AND and OR alone), or where
-//! nothing can be NULL.
+//! its own, of a column, with the same rows for all), or where false and NULL come to the same (below AND and
+//! OR alone), or where nothing can be NULL.
 
 use std::sync::Arc;
 
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, Result as DfResult, ScalarValue};
 use datafusion::error::DataFusionError;
 use datafusion::logical_expr::expr::InSubquery;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
-use datafusion::logical_expr::{Expr, ExprSchemable, Filter, LogicalPlan, LogicalPlanBuilder, Operator, exists, when};
+use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, Filter, LogicalPlan, LogicalPlanBuilder, Operator, Subquery, exists, when};
 
 use crate::error::Error;
 
 /// The plan with conditions that know NULL.
 pub(super) fn three_valued(plan: LogicalPlan) -> DfResult<LogicalPlan> {
+    plan.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            expr.apply(|part| {
+                check(part)?;
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })?;
     let done = plan.transform_up_with_subqueries(|node| match node {
         LogicalPlan::Filter(filter) => filtered(filter),
         other => Ok(Transformed::no(other)),
@@ -31,7 +39,12 @@ pub(super) fn three_valued(plan: LogicalPlan) -> DfResult<LogicalPlan> {
 fn filtered(filter: Filter) -> DfResult<Transformed<LogicalPlan>> {
     let schema = Arc::clone(filter.input.schema());
     let mut changed = false;
-    let conditions = split_conjunction_owned(filter.predicate.clone())
+    if filter.predicate.exists(|part| Ok(matches!(part, Expr::WindowFunction(_))))? {
+        let message = "window functions are not allowed in WHERE: put them into a subquery";
+        return Err(DataFusionError::External(Box::new(Error::invalid(message))));
+    }
+    let predicate = of_one_row(filter.predicate.clone(), &mut changed)?;
+    let conditions = split_conjunction_owned(predicate)
         .into_iter()
         .map(|condition| condition_of(condition, &schema, &mut changed));
     let conditions: Vec<Expr> = conditions.collect::<DfResult<_>>()?;
@@ -44,11 +57,116 @@ fn filtered(filter: Filter) -> DfResult<Transformed<LogicalPlan>> {
 
 /// A condition of its own.
 fn condition_of(condition: Expr, schema: &DFSchema, changed: &mut bool) -> DfResult<Expr> {
-    match condition {
-        Expr::InSubquery(_) => Ok(condition),
-        Expr::Not(inner) if matches!(*inner, Expr::InSubquery(_)) => Ok(Expr::Not(inner)),
-        other => below(other, schema, true, changed),
+    let of = match condition {
+        Expr::InSubquery(of) => of,
+        Expr::Not(inner) => match *inner {
+            Expr::InSubquery(of) => InSubquery {
+                negated: !of.negated,
+                ..of
+            },
+            inner => return below(Expr::Not(Box::new(inner)), schema, true, changed),
+        },
+        other => return below(other, schema, true, changed),
+    };
+    // The engine's join knows nulls where it has a column to join by and the rows are the same for all.
+    let joins = of.subquery.outer_ref_columns.is_empty() && !of.expr.column_refs().is_empty();
+    if !of.negated || joins || !can_be_null(&of, schema) {
+        return Ok(Expr::InSubquery(of));
     }
+    *changed = true;
+    with_null(of, schema)
+}
+
+/// EXISTS and IN of an aggregate over all rows that belong to a row of the outer query, which is one row also where
+/// there are none. The engine groups by what belongs together, so that it is no row then.
+fn of_one_row(expr: Expr, changed: &mut bool) -> DfResult<Expr> {
+    let done = expr.transform_up(|inner| match inner {
+        Expr::Exists(of) if is_correlated(&of.subquery) => match aggregate_in(&of.subquery.subquery) {
+            None => Ok(Transformed::no(Expr::Exists(of))),
+            Some(Rows::One) => {
+                *changed = true;
+                Ok(Transformed::yes(Expr::Literal(ScalarValue::Boolean(Some(!of.negated)), None)))
+            }
+            Some(Rows::Some) => Err(refused()),
+        },
+        Expr::InSubquery(of) if is_correlated(&of.subquery) => match aggregate_in(&of.subquery.subquery) {
+            None => Ok(Transformed::no(Expr::InSubquery(of))),
+            Some(Rows::One) => {
+                *changed = true;
+                let (left, value) = (*of.expr, Expr::ScalarSubquery(of.subquery));
+                Ok(Transformed::yes(match of.negated {
+                    true => left.not_eq(value),
+                    false => left.eq(value),
+                }))
+            }
+            Some(Rows::Some) => Err(refused()),
+        },
+        inner => Ok(Transformed::no(inner)),
+    })?;
+    Ok(done.data)
+}
+
+/// Refuses what the engine takes out of a subquery that depends on the outer row, and then forgets.
+fn check(part: &Expr) -> DfResult<()> {
+    let (of, is_scalar) = match part {
+        Expr::Exists(exists) => (&exists.subquery, false),
+        Expr::InSubquery(of) => (&of.subquery, false),
+        Expr::ScalarSubquery(of) => (of, true),
+        _ => return Ok(()),
+    };
+    if !is_correlated(of) {
+        return Ok(());
+    }
+    let skips = of.subquery.exists(|node| Ok(matches!(node, LogicalPlan::Limit(limit) if limit.skip.is_some())))?;
+    if skips {
+        let message = "OFFSET in a subquery that depends on the outer query is not supported";
+        return Err(DataFusionError::External(Box::new(Error::unsupported(message))));
+    }
+    match is_scalar && has_condition(&of.subquery) {
+        true => Err(refused()),
+        false => Ok(()),
+    }
+}
+
+/// Whether there is a condition on an aggregate without groups.
+fn has_condition(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Projection(projection) => has_condition(&projection.input),
+        LogicalPlan::SubqueryAlias(alias) => has_condition(&alias.input),
+        LogicalPlan::Sort(sort) => has_condition(&sort.input),
+        LogicalPlan::Limit(limit) => has_condition(&limit.input),
+        LogicalPlan::Filter(filter) => aggregate_in(&filter.input).is_some(),
+        _ => false,
+    }
+}
+
+fn is_correlated(of: &Subquery) -> bool {
+    !of.outer_ref_columns.is_empty()
+}
+
+/// How many rows an aggregate without groups gives, with what stands above it.
+enum Rows {
+    One,
+    /// One or none: there is a condition.
+    Some,
+}
+
+fn aggregate_in(plan: &LogicalPlan) -> Option<Rows> {
+    match plan {
+        LogicalPlan::Projection(projection) => aggregate_in(&projection.input),
+        LogicalPlan::SubqueryAlias(alias) => aggregate_in(&alias.input),
+        LogicalPlan::Sort(sort) => aggregate_in(&sort.input),
+        LogicalPlan::Distinct(Distinct::All(input)) => aggregate_in(input),
+        LogicalPlan::Filter(filter) => aggregate_in(&filter.input).map(|_| Rows::Some),
+        LogicalPlan::Limit(limit) => aggregate_in(&limit.input).map(|_| Rows::Some),
+        LogicalPlan::Aggregate(aggregate) if aggregate.group_expr.is_empty() => Some(Rows::One),
+        _ => None,
+    }
+}
+
+fn refused() -> DataFusionError {
+    let message = "a subquery of an aggregate with HAVING or LIMIT that depends on the outer query is not supported: join with the aggregate";
+    DataFusionError::External(Box::new(Error::unsupported(message)))
 }
 
 /// A part of a condition; `alike` where false and NULL come to the same.

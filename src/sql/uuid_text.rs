@@ -1,6 +1,6 @@
 //! Text as uuids: for columns of that type, and for `CAST(.. AS UUID)` and `UUID '..'`.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arrow::array::{Array, ArrayRef, AsArray, FixedSizeBinaryBuilder};
 use arrow::compute::cast;
@@ -19,15 +19,20 @@ use crate::table::TYPE_NAME_KEY;
 /// Text as the bytes of a uuid for a column; what is one already stays. The rows of VALUES need one form of a type,
 /// so this one does not say that it is of uuids: the column does.
 pub(super) fn as_uuid(value: Expr) -> Expr {
-    call(value, false)
+    match value {
+        Expr::ScalarFunction(call) if Arc::ptr_eq(&call.func, &FOR_COLUMNS) => Expr::ScalarFunction(call),
+        other => Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(&FOR_COLUMNS), vec![other])),
+    }
 }
 
-fn call(value: Expr, says_uuid: bool) -> Expr {
-    let function = TextToUuid {
+static FOR_COLUMNS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| function(false));
+static OF_CASTS: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| function(true));
+
+fn function(says_uuid: bool) -> Arc<ScalarUDF> {
+    Arc::new(ScalarUDF::from(TextToUuid {
         signature: Signature::any(1, Volatility::Immutable),
         says_uuid,
-    };
-    Expr::ScalarFunction(ScalarFunction::new_udf(Arc::new(ScalarUDF::from(function)), vec![value]))
+    }))
 }
 
 /// The type of uuids, as of a column.
@@ -40,7 +45,9 @@ pub(super) fn uuid_field(name: &str) -> FieldRef {
 /// A cast to this type; other expressions stay. The engine casts no text to it.
 pub(super) fn uuid_cast(expr: Expr, schema: &DFSchema) -> Expr {
     match expr {
-        Expr::Cast(Cast { expr, field }) if is_uuid(&field) && expr.get_type(schema).is_ok_and(|of| of.is_string()) => call(*expr, true),
+        Expr::Cast(Cast { expr, field }) if is_uuid(&field) && expr.get_type(schema).is_ok_and(|of| of.is_string()) => {
+            Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(&OF_CASTS), vec![*expr]))
+        }
         other => other,
     }
 }

@@ -4,16 +4,15 @@ Of the same rows, written by both into equal tables, manifest entries, partition
 the same; only what depends on the encoder (sizes) and on the engine (its name and ids) may differ.
 """
 
-import pyarrow as pa
 import pytest
 import spark_tables
 from pyiceberg import types as t
 
-import canonical
 import expected_entries
 import other_readers
 import typed_values
-from insert_checks import ID, Writing, check_rows, create, expected_lines, fitting, uuid_columns, values
+from beside import Beside
+from insert_checks import ID, check_rows, create, expected_lines, fitting, uuid_columns, values
 
 # Spark has neither a time of day nor nanoseconds.
 TYPES = [of for of in typed_values.VALUES if not isinstance(of, (t.TimeType, *typed_values.V3_ONLY))]
@@ -22,42 +21,12 @@ COMPARED = ["content", "file_format", "record_count", "sort_order_id", "equality
 MAPS = ["value_counts", "null_value_counts", "nan_value_counts", "lower_bounds", "upper_bounds"]
 
 
-class Beside(Writing):
-    """A server, and Spark on the same catalog file."""
-
-    def __init__(self, server, warehouse, spark):
-        super().__init__(server, warehouse)
-        self._spark = spark
-        self._catalog = {
-            "": "org.apache.iceberg.spark.SparkCatalog",
-            ".type": "jdbc",
-            ".uri": f"jdbc:sqlite:{warehouse}/catalog.db",
-            ".jdbc.schema-version": "V1",
-            ".warehouse": f"file://{warehouse}/iceberg",
-            ".cache-enabled": "false",
-        }
-
-    def spark(self, sql):
-        """Runs a statement in a session of its own: connections of older versions of the catalog never see what
-        others write after their first question."""
-        session = self._spark.newSession()
-        for key, value in self._catalog.items():
-            session.conf.set(f"spark.sql.catalog.iceberg{key}", value)
-        return session.sql(sql)
-
-
 @pytest.fixture(scope="module")
 def writing(spark, start_server, tmp_path_factory):
     warehouse = tmp_path_factory.mktemp("writes") / "warehouse"
     opened = Beside(start_server(["--warehouse", str(warehouse)]), warehouse, spark)
     yield opened
     opened.close()
-
-
-def by_spark(writing, name):
-    """Canonical rows of a table as Spark has them."""
-    batches = writing.spark(f"SELECT * FROM iceberg.s.{name}")._collect_as_arrow()
-    return canonical.sorted_lines(canonical.table_rows(pa.Table.from_batches(batches)))
 
 
 def shape(of):
@@ -117,7 +86,7 @@ def written_by_both(writing, name, fields, version, transforms, rows, more=""):
         create(writing, f"{name}_{maker}", fields, version, transforms, more)
     writing.run(f"INSERT INTO s.{name}_ours VALUES {values(fields, rows)}")
     expected = expected_lines(fields, rows)
-    assert by_spark(writing, f"{name}_ours") == expected
+    assert writing.spark_lines(f"{name}_ours") == expected
     writing.spark(f"INSERT INTO iceberg.s.{name}_sparks SELECT * FROM iceberg.s.{name}_ours")
     uuids = uuid_columns(fields)
     assert writing.lines(f"{name}_sparks", uuids) == expected
@@ -164,6 +133,6 @@ def test_in_turns(writing, of):
             writing.run(f"INSERT INTO s.{name} VALUES {values(fields, added)}")
         expected += added
     lines = expected_lines(fields, expected)
-    assert by_spark(writing, name) == lines
+    assert writing.spark_lines(name) == lines
     check_rows(writing, writing.catalog.load_table(f"s.{name}"), fields, expected)
     assert other_readers.fsck(writing.catalog.load_table(f"s.{name}")) == ""

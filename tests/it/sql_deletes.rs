@@ -101,6 +101,8 @@ async fn what_a_query_knows_and_delete_does_not_is_refused() {
         "DELETE FROM s.t WHERE id = 1 RETURNING id",
         "DELETE FROM s.t USING s.k WHERE id = k LIMIT 1",
         "DELETE FROM s.t ORDER BY id",
+        "DELETE FROM s.t ORDER BY 1 LIMIT 1",
+        "DELETE FROM s.t WHERE row_number() OVER (ORDER BY id) = 1",
         "DELETE FROM s.t WHERE id = 1 FOR UPDATE",
         "DELETE FROM s.t WHERE id = 1; DELETE FROM s.t",
         "DELETE FROM s.t WHERE",

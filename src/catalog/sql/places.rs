@@ -86,7 +86,10 @@ impl Places {
                 continue;
             };
             let file = of_other.metadata_file.as_deref().unwrap_or(&of_other.root);
-            let meets = |name: &str| is_within(name, &of_other.root) || is_within(&of_other.root, name) || is_within(file, name);
+            // Metadata in the warehouse itself does not make all of it one table's.
+            let is_own = !self.roots.iter().any(|root| is_within(root, &of_other.root));
+            let meets =
+                |name: &str| is_within(file, name) || (is_own && (is_within(name, &of_other.root) || is_within(&of_other.root, name)));
             if names.into_iter().flatten().any(meets) {
                 let message = "a table's folder cannot lie in that of another table, nor hold it: name a location of its own";
                 return Err(Error::invalid(message).with("location", folder).with("other_table", other));
@@ -199,6 +202,7 @@ mod tests {
             ("s.t".to_owned(), format!("file://{wh}/s/t/metadata/v1.metadata.json")),
             ("s.u".to_owned(), format!("{wh}/plain/v3.gz.metadata.json")),
             ("s.broken".to_owned(), "nowhere".to_owned()),
+            ("s.whole".to_owned(), format!("{wh}/metadata/v1.metadata.json")),
         ];
         for free in ["s/t2", "s/x/y", "t", "plain2/deeper"] {
             places.check_new(&format!("file:{wh}/{free}/"), &others).unwrap();
@@ -209,6 +213,7 @@ mod tests {
             (format!("{wh}/s/"), "other_table: s.t"),
             (format!("{wh}/link/x"), "other_table: s.t"),
             (format!("{wh}/plain/x"), "other_table: s.u"),
+            (format!("{wh}/metadata"), "other_table: s.whole"),
             (wh.to_owned(), "warehouse"),
             (dir.path().to_str().unwrap().to_owned(), "warehouse"),
             (more.parent().unwrap().to_str().unwrap().to_owned(), "allowed_locations"),

@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::DataType;
-use datafusion::common::DFSchema;
 use datafusion::datasource::provider_as_source;
-use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder};
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::logical_expr::{LogicalPlanBuilder, ident};
 use futures::StreamExt;
 use futures::stream::BoxStream;
 
@@ -25,19 +25,20 @@ use super::super::literals::fit_literals;
 use super::super::params::Values;
 use super::super::prepare::Prepared;
 use super::super::run;
-use super::super::start::Start;
+use super::super::start::{PLACE, Start};
 use super::delete_scope::Scope;
 use super::execute::{Changes, Done, With, give_up};
 use super::names;
 use super::parse_delete::Delete;
 use super::places::{by_file, positions};
 use super::rewrite::{rows_of, rows_that_stay};
+use crate::bitmap::RowSet;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::iceberg::commit::{Change as TableChange, Operation, RemovedFile};
 use crate::iceberg::manifest::DataFile;
 use crate::iceberg::spec::{MAIN_BRANCH, TableMetadata};
 use crate::iceberg::{DeletePlan, DeleteTarget, IcebergSnapshot, IcebergTable};
-use crate::table::{AsOf, Predicate, ScanRequest, Snapshot, Table, TableIdent};
+use crate::table::{AsOf, HiddenColumn, Predicate, ScanRequest, Snapshot, Table, TableIdent};
 use crate::write::commit::{Commits, TableGuard};
 use crate::write::{
     DeleteMode, DeletedRows, PartlyDeleted, RowDelete, RowsByFile, data_folder, delete_isolation, delete_mode, write_position_deletes,
@@ -175,6 +176,12 @@ impl Changes {
             })?;
             let of_file = rows.entry(target.task.recorded_path.clone()).or_default();
             of_file.union_with(positions);
+        }
+        for (path, live) in self.live_rows(&snapshot, &plan, &rows).await? {
+            if let Some(rows) = rows.get_mut(&path) {
+                check_range(&plan, &path, rows)?;
+                rows.keep_common(&live);
+            }
         }
         let delete = RowDelete::of(&plan, rows, false, &self.writing()?.scan)
             .await
@@ -383,31 +390,14 @@ impl Changes {
         let lineage = table.metadata().format_version >= 3;
         let tasks = delete.partly.iter().map(|file| Arc::clone(&file.target.task)).collect();
         let rows = rows_of(snapshot.clone(), plan.scan.clone(), tasks, lineage)?;
-        let provider = Arc::clone(&self.planner.providers).provider(rows)?;
-        let scan = LogicalPlanBuilder::scan("rows", provider_as_source(provider), None).and_then(LogicalPlanBuilder::build);
-        let scan = scan.map_err(from_datafusion)?;
-        let schema = schema_of(&scan);
-        let prepared = Prepared {
-            statement: Statement {
-                sql: String::new(),
-                defaults: Defaults::default(),
-                pins: Vec::new(),
-            },
-            plan: scan,
-            parameters: Vec::new(),
-            schema,
-        };
-        let deleted: HashMap<String, Arc<crate::bitmap::RowSet>> = delete
+        let deleted: HashMap<String, Arc<RowSet>> = delete
             .partly
             .iter()
             .map(|file| (file.target.task.recorded_path.clone(), Arc::clone(&file.rows)))
             .collect();
-        let permit = Arc::clone(&self.admission).acquire_owned().await;
-        let permit = permit.map_err(|e| Error::internal("admission has ended").with_source(e))?;
-        let values = Values::new(&[], None)?;
         let mut writer = self.writing()?.rewriter(table.io(), table.metadata(), lineage)?;
         let taken = async {
-            let mut batches = run::start(&self.planner.pool, &self.planner.state, prepared, values, permit).await?;
+            let mut batches = self.read(rows, None).await?;
             while let Some(batch) = batches.next().await {
                 writer.write(&rows_that_stay(&batch.map_err(from_datafusion)?, &deleted)?).await?;
             }
@@ -420,6 +410,61 @@ impl Changes {
                 Err(error)
             }
         }
+    }
+
+    /// The rows that are there of data files that equality deletes are about: only reading tells.
+    async fn live_rows(&self, snapshot: &IcebergSnapshot, plan: &DeletePlan, named: &RowsByFile) -> Result<RowsByFile> {
+        let doubtful = |target: &&DeleteTarget| !target.task.deletes.equality.is_empty() && named.contains_key(&target.task.recorded_path);
+        let tasks: Vec<_> = plan
+            .targets
+            .iter()
+            .filter(doubtful)
+            .map(|target| Arc::clone(&target.task))
+            .collect();
+        let mut live = RowsByFile::new();
+        if tasks.is_empty() {
+            return Ok(live);
+        }
+        live.extend(tasks.iter().map(|task| (task.recorded_path.clone(), RowSet::new())));
+        let rows = rows_of(snapshot.clone(), plan.scan.clone(), tasks, false)?;
+        let mut batches = self.read(rows, Some(PLACE.map(HiddenColumn::name))).await?;
+        while let Some(batch) = batches.next().await {
+            gather(&batch.map_err(from_datafusion)?, &mut live)?;
+        }
+        Ok(live)
+    }
+
+    /// The rows of a snapshot, all of their columns or these.
+    async fn read(&self, rows: Arc<dyn Snapshot>, columns: Option<[&str; 2]>) -> Result<SendableRecordBatchStream> {
+        let provider = Arc::clone(&self.planner.providers).provider(rows)?;
+        let mut scan = LogicalPlanBuilder::scan("rows", provider_as_source(provider), None).map_err(from_datafusion)?;
+        if let Some(columns) = columns {
+            scan = scan.project(columns.map(ident)).map_err(from_datafusion)?;
+        }
+        let plan = scan.build().map_err(from_datafusion)?;
+        let prepared = Prepared {
+            statement: Statement {
+                sql: String::new(),
+                defaults: Defaults::default(),
+                pins: Vec::new(),
+            },
+            schema: Arc::new(plan.schema().as_arrow().clone()),
+            plan,
+            parameters: Vec::new(),
+        };
+        let permit = Arc::clone(&self.admission).acquire_owned().await;
+        let permit = permit.map_err(|e| Error::internal("admission has ended").with_source(e))?;
+        run::start(&self.planner.pool, &self.planner.state, prepared, Values::new(&[], None)?, permit).await
+    }
+}
+
+/// Refuses positions that a data file does not have.
+fn check_range(plan: &DeletePlan, path: &str, rows: &RowSet) -> Result<()> {
+    let target = plan.targets.iter().find(|target| target.task.recorded_path == path);
+    let count = target.map_or(0, |target| target.task.record_count);
+    match rows.max().filter(|last| *last >= count) {
+        Some(last) => Err(Error::invalid(format!("row {last} is to be deleted of a data file of {count} rows")).with("file", path)),
+        None => Ok(()),
     }
 }
 
@@ -473,11 +518,6 @@ async fn named_positions(mut batches: BoxStream<'_, Result<RecordBatch>>) -> Res
         }
     }
     Ok(rows)
-}
-
-fn schema_of(plan: &LogicalPlan) -> arrow::datatypes::SchemaRef {
-    let schema: &DFSchema = plan.schema();
-    Arc::new(schema.as_arrow().clone())
 }
 
 /// Adds the rows of a batch of data files and positions.

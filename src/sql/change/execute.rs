@@ -459,9 +459,7 @@ fn of_commit(mut done: Done, snapshot_id: i64, commit_id: String) -> Done {
 
 /// The columns of a table as an INSERT fills them.
 fn written(metadata: &TableMetadata) -> Result<Vec<Written>> {
-    let columns = written_columns(metadata.current_schema()?)?.into_iter();
-    let columns = columns.map(|column| Written::new(column));
-    columns.collect()
+    written_columns(metadata.current_schema()?)?.into_iter().map(Written::new).collect()
 }
 
 /// Reads a statement that changes something; `None` for one that does not.
