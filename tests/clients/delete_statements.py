@@ -30,7 +30,6 @@ ROWS = pa.schema(
 KEYS = pa.schema([pa.field("g", pa.int64()), pa.field("id", pa.int64()), pa.field("k", pa.int64()), pa.field("v", pa.float64()), pa.field("s", pa.string())])
 GROUPS = 12
 NAN = float("nan")
-NESTED_IN = False
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "été", "日本", "", "a_b", "100%"]
 FIRST_DAY = datetime.date(2023, 12, 30)
 DAYS = 4
@@ -271,10 +270,6 @@ class Statements:
     def in_subquery(self):
         g, rows = self.group()
         name = self.chance.choice(["id", "k", "s"])
-        if not NESTED_IN:
-            name = "id"
-            g = g - 1 if g % 4 == 3 else g
-            rows = [row for row in self.keys if row["g"] == g]
         negated = self.chance.random() < 0.3
         values = [row[name] for row in rows]
         sql = f"{{t}}{name} {'NOT ' if negated else ''}IN (SELECT u.{name} FROM s.keys AS u WHERE u.g = {g})"

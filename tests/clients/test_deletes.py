@@ -73,7 +73,7 @@ def test_random_deletes_leave_the_rows_of_the_models(writing, source, cell, tmp_
     made.models.delete_ids(made.models.rows["id"].to_pylist())
     check_everywhere(made, table, tmp_path)
     made.models.close()
-    writing.run(f"DROP TABLE s.{made.name} PURGE")
+    writing.run(f"DROP TABLE s.{made.name}")
 
 
 def run_one(made, chance, statements):
