@@ -26,7 +26,8 @@ class Delete:
     where = "id IN (2, 4)"
     before = ROWS
     after = [row for row in ROWS if row[0] not in (2, 4)]
-    files = ["finish-delete", "finished-delete"]
+    # A file of rows like any other, to the writer.
+    files = ["finish-data", "finished-data"]
     more = ""
 
     def prepare(self, lake, table):  # noqa: F811
@@ -134,7 +135,7 @@ def kills():
     for kind in (Second, CopyOfVersion3, Partitions, Positions, Prepared):
         for place in [*kind.files, "created-manifest", "created-metadata", "sql-commit", "sql-committed", "answer"]:
             yield kind, place, 1
-    for place in ("finish-delete", "finished-delete"):
+    for place in ("finish-data", "finished-data"):
         yield Partitions, place, 2
     yield Second, "created-manifest", 2
     for kind in (WholeFile, All):
