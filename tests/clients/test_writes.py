@@ -104,7 +104,7 @@ def test_what_cannot_be_written_says_so_and_changes_nothing(writing):
         ("INSERT INTO shop.t VALUES (NULL, 'x')", "id"),
         ("INSERT INTO shop.t VALUES (1)", "columns"),
         ("INSERT INTO shop.nowhere VALUES (1)", "nowhere"),
-        ("DELETE FROM shop.t", "DELETE"),
+        ("UPDATE shop.t SET id = 1", "UPDATE"),
         ("CREATE TABLE shop.t (a INT)", "exists"),
         ("CREATE TABLE shop.u (a INT) LOCATION '/etc/sandur'", "warehouse"),
     ]:
