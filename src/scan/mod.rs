@@ -28,5 +28,5 @@ mod variant;
 pub use context::{ScanContext, ScanCounters, Steps};
 pub use deletes::deleted_rows;
 pub use provider::LakeTableProvider;
-pub use pushdown::{misses, predicate};
+pub use pushdown::{Opaque, misses, predicate};
 pub use residuals::ProvedFilters;

@@ -8,6 +8,7 @@
 //! what the rounding lost. A cast that narrows is never looked through.
 
 mod misses;
+mod opaque;
 
 use std::sync::Arc;
 
@@ -16,6 +17,7 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, Operator};
 
 pub use misses::misses;
+pub use opaque::Opaque;
 
 use crate::table::{Column, Comparison, Datum, HiddenColumn, Predicate, Test};
 
@@ -27,7 +29,8 @@ const RESERVED_IDS: i32 = 2_147_483_447;
 /// The predicate of a conjunction of filters on a table of these columns.
 pub fn predicate<'a>(filters: impl IntoIterator<Item = &'a Expr>, columns: &[Arc<Column>]) -> Predicate {
     let converter = Converter { columns };
-    Predicate::and(filters.into_iter().map(|filter| converter.convert(filter, true, MAX_DEPTH)))
+    let filters = filters.into_iter().map(opaque::seen_through);
+    Predicate::and(filters.map(|filter| converter.convert(&filter, true, MAX_DEPTH)))
 }
 
 struct Converter<'a> {

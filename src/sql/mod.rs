@@ -17,6 +17,7 @@ mod gate;
 mod hidden;
 mod info_schema;
 mod interrupt;
+mod lists;
 mod literals;
 mod memory;
 mod metadata;

@@ -147,10 +147,11 @@ def literal(value):
 
 
 class Statements:
-    """Random statements about a table of `ROWS`, from one seed."""
+    """Random statements about a table of `ROWS`, from one seed. `shape` is how the table is partitioned."""
 
-    def __init__(self, chance, keys, ids):
+    def __init__(self, chance, keys, ids, shape=""):
         self.chance = chance
+        self.shape = shape
         self.keys = keys.to_pylist()
         self.ids = ids
 
@@ -350,18 +351,13 @@ class Statements:
 
     def prepared(self):
         """Values for marks, one set or several; `None` among them matches nothing."""
-        sets = [[self.value("id"), self.value("k"), self.value("late")] for _ in range(self.chance.choice([1, 1, 4]))]
+        sets = [[self.value("id"), self.value("k"), self.value("late")] for _ in range(self.chance.choice([1, 1, 3]))]
         if self.chance.random() < 0.3:
             sets[0][0] = None
-
-        def mask(table):
-            found = constant(False)(table)
-            for number, k, late in sets:
-                both = pc.and_kleene(pc.equal(table["k"], k), pc.equal(table["late"], late))
-                found = pc.or_kleene(found, pc.or_kleene(compare(table["id"], "equal", number), both))
-            return found
-
-        return Condition("{t}id = ? OR ({t}k = ? AND {t}late = ?)", mask, parameters=sets)
+        if self.chance.random() < 0.5:
+            return Condition("{t}id = ? OR ({t}k = ? AND {t}late = ?)", lambda table: any_of(sets, table, one_or_both), parameters=sets)
+        ranges = [[number, None if number is None else number + 300, late] for number, _, late in sets]
+        return Condition("{t}id BETWEEN ? AND ? AND {t}late = ?", lambda table: any_of(ranges, table, within), parameters=ranges)
 
     # trees
 
@@ -381,10 +377,18 @@ class Statements:
         return both(left, right) if shape < 0.85 else either(left, right)
 
     def window(self):
-        """A few hundred rows that lie together."""
+        """A few hundred rows that lie together, of one partition where partitions are known."""
         low = self.chance.randrange(self.ids)
-        high = low + self.chance.randrange(20, 400)
-        return Condition(f"{{t}}id BETWEEN {low} AND {high}", lambda table: pc.and_(pc.greater_equal(table["id"], low), pc.less_equal(table["id"], high)))
+        high = low + self.chance.randrange(20, 400) * (1 if self.shape != "bucket" else 50)
+        found = Condition(f"{{t}}id BETWEEN {low} AND {high}", lambda table: pc.and_(pc.greater_equal(table["id"], low), pc.less_equal(table["id"], high)))
+        if self.shape == "bucket":
+            found = both(found, self.narrow())
+        if self.shape == "day":
+            start = datetime.datetime.combine(FIRST_DAY + datetime.timedelta(days=self.chance.randrange(DAYS)), datetime.time())
+            end = start + datetime.timedelta(days=1)
+            of_day = f"{{t}}ts >= {literal(start)} AND {{t}}ts < {literal(end)}"
+            found = both(found, Condition(of_day, lambda table: pc.and_kleene(compare(table["ts"], "greater_equal", start), compare(table["ts"], "less", end))))
+        return found
 
     def narrow(self):
         """About one row in hundreds, anywhere."""
@@ -397,10 +401,31 @@ class Statements:
         if shape < 0.08:
             return self.prepared()
         found = self.using() if shape < 0.16 else self.tree()
+        if shape > 0.25:
+            # Most read a part of a file only, which leaves time for more of them.
+            found = both(found, self.window())
         most = max(300, rows.num_rows // (20 if self.chance.random() < 0.1 else 150))
         while deleted(found, rows) > most:
             found = both(found, self.window() if self.chance.random() < 0.7 else self.narrow())
         return found
+
+
+def one_or_both(table, number, k, late):
+    pair = pc.and_kleene(pc.equal(table["k"], k), pc.equal(table["late"], late))
+    return pc.or_kleene(compare(table["id"], "equal", number), pair)
+
+
+def within(table, low, high, late):
+    between = pc.and_kleene(compare(table["id"], "greater_equal", low), compare(table["id"], "less_equal", high))
+    return pc.and_kleene(between, pc.equal(table["late"], late))
+
+
+def any_of(sets, table, of_set):
+    """Rows for which it is true with one of the sets of values."""
+    found = constant(False)(table)
+    for values in sets:
+        found = pc.or_kleene(found, of_set(table, *values))
+    return found
 
 
 def both(left, right):

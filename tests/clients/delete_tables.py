@@ -68,6 +68,9 @@ class Made:
         self.version = min(cell.version, 2)
         columns = OLD_COLUMNS if cell.shape == "evolved_schema" else COLUMNS
         properties = LAYOUT | {"format-version": str(self.version), "write.metadata.previous-versions-max": "5"}
+        if cell.mode == "copy-on-write":
+            # What is written anew is smaller then.
+            properties |= {"write.target-file-size-bytes": "120000", "write.parquet.row-group-size-bytes": "60000"}
         properties["write.delete.mode"] = "merge-on-read" if cell.version > 1 else cell.mode
         listed = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
         writing.run(f"CREATE TABLE s.{cell.name} ({columns}) {PARTITIONS.get(cell.shape, '')} TBLPROPERTIES ({listed})")

@@ -1,4 +1,4 @@
-//! `IN (SELECT ..)` where it is not a condition of its own.
+//! `IN (SELECT ..)` where it is not a condition of its own, and lists of literals that meet.
 
 use crate::sql_changes::Warehouse;
 
@@ -40,6 +40,55 @@ const CONDITIONS: &[(&str, &str)] = &[
     ("(t.id IN (SELECT count(*) FROM u WHERE u.s = t.s)) IS NOT TRUE", "2 3"),
     ("t.s NOT IN (SELECT max(u.s) FROM u WHERE u.s = t.s) OR id = 9", ""),
 ];
+
+/// k = 1, NULL, 5, 9 for ids 1 to 4, j = 1, 2, 9, NULL.
+const LISTS: &[(&str, &str)] = &[
+    ("NOT (k IN (1, 2, 3, 4) AND k IN (5, 6, 7, 8))", "1 3 4"),
+    ("NOT (k IN (1, 2) AND k IN (5, 6))", "1 3 4"),
+    ("k NOT IN (1, 2) OR k NOT IN (5, 6)", "1 3 4"),
+    ("k NOT IN (1, 2, 3, 4) OR k NOT IN (5, 6, 7, 8)", "1 3 4"),
+    ("NOT (k IN (1, 2, 3, 4) AND k NOT IN (1, 2, 3, 4, 5))", "1 3 4"),
+    ("NOT (k NOT IN (1, 2, 3, 4) AND k IN (1, 2, 3))", "1 3 4"),
+    ("(k IN (1, 2, 3, 4) AND k IN (5, 6, 7, 8)) IS NULL", "2"),
+    ("NOT (k IN (1, 2, 3, NULL) AND k IN (5, 6, 7, 8))", "1 4"),
+    ("k IN (1, NULL) AND k NOT IN (NULL)", ""),
+    ("NOT ((k = 1 OR k = 2) AND (k = 5 OR k = 6))", "1 3 4"),
+    (
+        "NOT ((k = 1 OR k = 2 OR k = 3 OR k = 4) AND (k = 5 OR k = 6 OR k = 7 OR k = 8))",
+        "1 3 4",
+    ),
+    ("(id > 0 AND k NOT IN (1, 2)) OR (id > 0 AND k NOT IN (5, 6))", "1 3 4"),
+    ("NOT (k + 0 IN (1, 2, 3, 4) AND k + 0 IN (5, 6, 7, 8))", "1 3 4"),
+    ("k IN (j, 5, 6, 7) AND k IN (id, 50, 60, 70)", "1"),
+    ("k IN (j, 5) AND k IN (id, 5)", "1 3"),
+    ("k IN (1, 2, 3, 4) AND k IN (1, 5, 6, 7)", "1"),
+    ("k IN (1, 2) OR k IN (5, 6)", "1 3"),
+    ("k NOT IN (1, 2) AND k NOT IN (5, 6)", "4"),
+    (
+        "id IN (SELECT id FROM (SELECT id, k IN (1, 2, 3, 4) AS p, k IN (5, 6, 7, 8) AS q FROM s.l) x WHERE NOT (p AND q))",
+        "1 3 4",
+    ),
+];
+
+#[tokio::test]
+async fn lists_that_meet_keep_what_is_unknown() {
+    let w = Warehouse::new().await;
+    w.run("CREATE SCHEMA s").await;
+    w.run("CREATE TABLE s.l (id BIGINT, k BIGINT, j INT)").await;
+    w.run("INSERT INTO s.l VALUES (1, 1, 1), (2, NULL, 2), (3, 5, 9), (4, 9, NULL)")
+        .await;
+    for (condition, expected) in LISTS {
+        let rows = w.rows(&format!("SELECT id FROM s.l WHERE {condition} ORDER BY id")).await;
+        assert_eq!(rows[1..].join(" "), *expected, "{condition}");
+    }
+    assert_eq!(
+        w.run("DELETE FROM s.l WHERE NOT (k IN (1, 2, 3, 4) AND k IN (5, 6, 7, 8))")
+            .await
+            .rows,
+        3
+    );
+    assert_eq!(w.rows("SELECT id FROM s.l").await[1..].join(" "), "2");
+}
 
 #[tokio::test]
 async fn a_condition_that_is_unknown_is_not_taken_for_false() {

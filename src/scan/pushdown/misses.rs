@@ -8,14 +8,15 @@ use std::sync::Arc;
 
 use datafusion::logical_expr::{Expr, Operator};
 
+use super::opaque::seen_through;
 use super::{Converter, MAX_DEPTH, chain};
 use crate::table::{Column, Predicate, Test};
 
 /// The predicate of the rows that `filter` does not let through, on a table of these columns.
 pub fn misses(filter: &Expr, columns: &[Arc<Column>]) -> Predicate {
-    let converter = Converter { columns };
-    match converter.nulls(filter, MAX_DEPTH) {
-        Some(nulls) => Predicate::or([converter.convert(filter, false, MAX_DEPTH), nulls]),
+    let (converter, filter) = (Converter { columns }, seen_through(filter));
+    match converter.nulls(&filter, MAX_DEPTH) {
+        Some(nulls) => Predicate::or([converter.convert(&filter, false, MAX_DEPTH), nulls]),
         None => Predicate::True,
     }
 }
