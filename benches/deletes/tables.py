@@ -7,8 +7,6 @@ nothing to give each measurement one. Which rows a predicate names, and what is 
 import json
 import os
 import pathlib
-import shutil
-import sys
 import uuid
 
 import numpy as np
@@ -32,17 +30,7 @@ DELTA_TYPES = {pa.int64(): "long", pa.int32(): "integer", pa.date32(): "date", p
 def source_at(given):
     """The folder of the Parquet files, made when it is not there."""
     folder = pathlib.Path(given.folder or CACHE / "bench" / "deletes" / f"{given.rows}-rows").resolve()
-    if not folder.exists():
-        print(f"writing the rows to {folder}", file=sys.stderr)
-        draft = folder.with_name(folder.name + ".draft")
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir(parents=True)
-        pool = lineitem.word_pool()
-        for number in range(FILES):
-            rows = given.rows // FILES + (number < given.rows % FILES)
-            lineitem.write_file(draft / f"{number:05}.parquet", number, rows, pool)
-        draft.rename(folder)
-    return folder
+    return lineitem.write_files(folder, given.rows, FILES)
 
 
 class Rows:

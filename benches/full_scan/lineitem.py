@@ -5,6 +5,9 @@ TPC-H itself need its own generator. A file's rows depend on the seed, the file'
 alone, and no order key is in two files.
 """
 
+import shutil
+import sys
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -124,6 +127,20 @@ def write_file(path, file_number, rows, pool):
         write_page_index=True,
     )
     return table
+
+
+def write_files(folder, rows, files, write=write_file):
+    """A folder of this many Parquet files with so many rows in all, made when it is not there."""
+    if not folder.exists():
+        print(f"writing the rows to {folder}", file=sys.stderr)
+        draft = folder.with_name(folder.name + ".draft")
+        shutil.rmtree(draft, ignore_errors=True)
+        draft.mkdir(parents=True)
+        pool = word_pool()
+        for number in range(files):
+            write(draft / f"{number:05}.parquet", number, rows // files + (number < rows % files), pool)
+        draft.rename(folder)
+    return folder
 
 
 def _decimals(hundredths):

@@ -36,18 +36,13 @@ CHECK = "SELECT count(*), sum(l_orderkey), sum(l_extendedprice), min(l_comment),
 def source_at(given):
     """The folder of the source's Parquet files, made when it is not there."""
     folder = pathlib.Path(given.folder or CACHE / "bench" / "writing" / f"{given.rows}-rows").resolve()
-    if not folder.exists():
-        print(f"writing the source to {folder}", file=sys.stderr)
-        draft = folder.with_name(folder.name + ".draft")
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir(parents=True)
-        pool = lineitem.word_pool()
-        for number in range(FILES):
-            rows = given.rows // FILES + (number < given.rows % FILES)
-            table = lineitem.make_rows(number, rows, pool).cast(PLAIN)
-            pq.write_table(table, draft / f"{number:05}.parquet", compression="zstd", store_decimal_as_integer=True)
-        draft.rename(folder)
-    return folder
+    return lineitem.write_files(folder, given.rows, FILES, write_plain)
+
+
+def write_plain(path, file_number, rows, pool):
+    """Writes a Parquet file that knows nothing of field ids."""
+    table = lineitem.make_rows(file_number, rows, pool).cast(PLAIN)
+    pq.write_table(table, path, compression="zstd", store_decimal_as_integer=True)
 
 
 def make_catalog(warehouse, source):

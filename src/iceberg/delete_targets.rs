@@ -9,12 +9,10 @@ use std::sync::Arc;
 use super::commit::RemovedFile;
 use super::manifest::{DataFile, EntryRef, FileContent, ManifestContent};
 use super::plan::plan_files;
+use super::spec::DELETE_FILE_PATH_ID;
 use super::table::IcebergSnapshot;
 use crate::error::{Result, ResultExt};
 use crate::table::{FileScanTask, ScanPlan, ScanRequest};
-
-/// Reserved id of the column of paths in position delete files.
-const FILE_PATH_ID: i32 = 2_147_483_546;
 
 /// A data file that rows are to be deleted of.
 #[derive(Debug, Clone)]
@@ -62,7 +60,7 @@ impl IcebergSnapshot {
             data_files.push((entry.to_data_file(), Arc::clone(task)));
         });
         let planned = planned.await.context("table", ident)?;
-        let mut places: HashMap<Place, (RemovedFile, bool)> = HashMap::new();
+        let mut places: HashMap<Place, (RemovedFile, Names)> = HashMap::new();
         let mut delete_files = Vec::new();
         for manifest in planned.manifests.iter().filter(|m| m.content() == ManifestContent::Deletes) {
             for entry in manifest.live() {
@@ -70,7 +68,7 @@ impl IcebergSnapshot {
                 delete_files.push(name.clone());
                 if entry.content() == FileContent::PositionDeletes {
                     let location = table.files.io.resolve(entry.file_path()).context("file", || entry.file_path())?;
-                    places.insert((location, name.content_offset), (name, names_one_file(&entry)));
+                    places.insert((location, name.content_offset), (name, Names::of(&entry)));
                 }
             }
         }
@@ -82,7 +80,7 @@ impl IcebergSnapshot {
                 .positions
                 .iter()
                 .filter_map(|file| places.get(&(file.location.clone(), None)))
-                .filter(|(_, one)| *one)
+                .filter(|(_, names)| names.only(&data_file.file_path))
                 .map(|(name, _)| name)
                 .collect();
             let mut scoped: Vec<RemovedFile> = scoped.into_iter().cloned().collect();
@@ -102,16 +100,32 @@ impl IcebergSnapshot {
     }
 }
 
-/// Whether a position delete file says that it names one data file. Bounds are trusted only as far as they are
-/// whole paths, which a reader of the file would find out; one that may be cut is not.
-fn names_one_file(entry: &EntryRef<'_>) -> bool {
-    if entry.referenced_data_file().is_some() {
-        return true;
-    }
-    match (entry.lower_bound(FILE_PATH_ID), entry.upper_bound(FILE_PATH_ID)) {
-        (Some(lower), Some(upper)) => {
-            lower == upper && (lower.ends_with(b".parquet") || lower.ends_with(b".orc") || lower.ends_with(b".avro"))
+/// Which data files a position delete file names, as far as its manifest tells.
+#[derive(Debug)]
+enum Names {
+    One,
+    /// The one of this path, or, where it is a bound that was cut, any whose path begins so.
+    Bound(Vec<u8>),
+    Several,
+}
+
+impl Names {
+    fn of(entry: &EntryRef<'_>) -> Self {
+        if entry.referenced_data_file().is_some() {
+            return Self::One;
         }
-        _ => false,
+        match (entry.lower_bound(DELETE_FILE_PATH_ID), entry.upper_bound(DELETE_FILE_PATH_ID)) {
+            (Some(lower), Some(upper)) if lower == upper => Self::Bound(lower.to_vec()),
+            _ => Self::Several,
+        }
+    }
+
+    /// Whether it is certain that no other data file is named than the one of this path, to which the file applies.
+    fn only(&self, path: &str) -> bool {
+        match self {
+            Self::One => true,
+            Self::Bound(bound) => bound == path.as_bytes(),
+            Self::Several => false,
+        }
     }
 }

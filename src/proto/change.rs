@@ -23,7 +23,7 @@ pub struct AppendRows {
     #[prost(message, optional, tag = "1")]
     pub table: Option<TableRef>,
     /// Sent again with the same key, the rows are not appended again, and the answer is that of the first time.
-    /// A key belongs to one branch of a table.
+    /// A key belongs to one branch of a table, and to one kind of change.
     #[prost(string, tag = "2")]
     pub idempotency_key: String,
 }
@@ -40,7 +40,7 @@ pub struct DeletePositions {
     /// whatever the table is now.
     #[prost(int64, optional, tag = "2")]
     pub snapshot: Option<i64>,
-    /// Sent again with the same key, nothing is deleted again.
+    /// Sent again with the same key, nothing is deleted again. A key belongs to one kind of change.
     #[prost(string, tag = "3")]
     pub idempotency_key: String,
 }

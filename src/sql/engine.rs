@@ -7,8 +7,7 @@ use arrow::datatypes::{DataType, SchemaRef};
 use datafusion::execution::SendableRecordBatchStream;
 use futures::stream::BoxStream;
 
-use tokio::sync::Semaphore;
-
+use super::admission::Admission;
 use super::change::{self, Changes, Done, With, Writing};
 use super::params::Values;
 use super::plans::Plans;
@@ -91,7 +90,7 @@ pub struct Planned {
 pub struct Engine {
     planner: Planner,
     changes: Changes,
-    admission: Arc<Semaphore>,
+    admission: Admission,
 }
 
 impl Engine {
@@ -124,12 +123,12 @@ impl Engine {
             pool: Arc::new(Pool::new(cores)?),
             plans: Plans::new(),
         };
-        let admission = Arc::new(Semaphore::new(config.limits.queries.min(Semaphore::MAX_PERMITS)));
+        let admission = Admission::new(config.limits.queries);
         Ok(Self {
             changes: Changes {
                 planner: planner.clone(),
                 writing,
-                admission: Arc::clone(&admission),
+                admission: admission.clone(),
             },
             planner,
             admission,
@@ -246,9 +245,7 @@ impl Engine {
         let Statement { sql, defaults, pins } = statement;
         let prepared = self.planner.prepare(sql, defaults, Some(pins)).await?;
         let values = Values::new(&prepared.parameters, parameters)?;
-        let permit = Arc::clone(&self.admission).acquire_owned().await;
-        let permit = permit.map_err(|e| Error::internal("admission has ended").with_source(e))?;
-        run::start(&self.planner.pool, &self.planner.state, prepared, values, permit).await
+        run::start(&self.planner.pool, &self.planner.state, &self.admission, prepared, values).await
     }
 }
 

@@ -7,7 +7,8 @@
 //! - a cast that may lose something is hidden in a function that gives what it is given;
 //! - microseconds compared with a literal in nanoseconds are compared with the nearest
 //!   microsecond, by the operator that says the same;
-//! - an IN list looks floating-point numbers up by their bits, so that 0.0 and -0.0 are made one;
+//! - an IN list looks floating-point numbers up by their bits, so that 0.0 and -0.0 are made one; what is compared with
+//!   zero by `=` is hidden, because literals are told apart by their bits, too, and several become a list;
 //! - a BETWEEN whose bounds are of another type is two comparisons.
 
 use std::hash::{Hash, Hasher};
@@ -23,6 +24,8 @@ use datafusion::logical_expr::{
 };
 
 use super::one_number::{by_value, computed, is_float, one_form};
+use super::regular::as_call;
+use crate::scan::Opaque;
 
 /// A comparison, an IN list or a BETWEEN with exact operands; other expressions stay.
 pub(super) fn exact(expr: Expr, schema: &DFSchema) -> DfResult<Expr> {
@@ -36,6 +39,11 @@ pub(super) fn exact(expr: Expr, schema: &DFSchema) -> DfResult<Expr> {
             }
             let left = as_fine(left, &right, schema);
             let right = as_fine(right, &left, schema);
+            let (left, right) = if matches!(op, Operator::Eq | Operator::NotEq) {
+                beside_zero(left, right, schema)
+            } else {
+                (left, right)
+            };
             let (left, right) = (Box::new(left), Box::new(right));
             Ok(Expr::BinaryExpr(BinaryExpr { left, op, right }))
         }
@@ -75,7 +83,7 @@ pub(super) fn exact(expr: Expr, schema: &DFSchema) -> DfResult<Expr> {
         Expr::IsNotFalse(of) => Ok(is(*of, Operator::IsDistinctFrom, false)),
         Expr::IsUnknown(of) => Ok(Expr::IsNull(of)),
         Expr::IsNotUnknown(of) => Ok(Expr::IsNotNull(of)),
-        other => Ok(computed(by_value(other, schema)?, schema)),
+        other => Ok(computed(by_value(as_call(other), schema)?, schema)),
     }
 }
 
@@ -186,8 +194,30 @@ fn kept(expr: Expr, schema: &DFSchema) -> DfResult<Expr> {
     Ok(Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(&KEEP), vec![expr])))
 }
 
-fn has_placeholder(expr: &Expr) -> bool {
+pub(super) fn has_placeholder(expr: &Expr) -> bool {
     expr.exists(|e| Ok(matches!(e, Expr::Placeholder(_)))).unwrap_or(true)
+}
+
+/// Both sides of a comparison, the one that is compared with a zero hidden.
+fn beside_zero(left: Expr, right: Expr, schema: &DFSchema) -> (Expr, Expr) {
+    let may_be_zero = |e: &Expr| is_constant(e) && is_float(e, schema) && number(e).is_none_or(|number| number == 0.0);
+    match (may_be_zero(&left), may_be_zero(&right)) {
+        (false, true) => (Opaque::default().of(left), right),
+        (true, false) => (left, Opaque::default().of(right)),
+        _ => (left, right),
+    }
+}
+
+/// Whether an expression is worked out before there are rows.
+fn is_constant(expr: &Expr) -> bool {
+    use Expr::{BinaryExpr, Cast, Literal, Negative, ScalarFunction, TryCast};
+    let others = expr.exists(|e| {
+        Ok(!matches!(
+            e,
+            Literal(..) | Negative(_) | Cast(_) | TryCast(_) | BinaryExpr(_) | ScalarFunction(_)
+        ))
+    });
+    !others.unwrap_or(true)
 }
 
 /// An IN list for which 0.0 and -0.0 are one number, as they are for `=`: the engine looks up bits.

@@ -1,101 +1,134 @@
-//! `x IN (1, 2)` where the engine would put two such lists together.
+//! Conditions on one value that the engine would put together.
 //!
-//! It makes one of `x IN (..) AND x IN (..)` and of other pairs, also of `x = 1 OR x = 2`: of lists that have nothing
-//! in common it makes false or true, where NULL is neither, and elements that are no literals it compares as text of
-//! the statement. What it does right is left to it: lists joined by OR, and NOT IN joined by AND.
+//! It makes one list of `x IN (..) AND x IN (..)` and of other pairs, and lists of much that is not written as one:
+//! `x = 1 OR x = 2`, `x LIKE 'a'`, `NOT (x <> 1 AND x <> 2)`, ranges of one value, `array_has`. Of lists that have nothing in
+//! common it makes false or true, where NULL is neither, and elements that are no literals it compares as text of the
+//! statement. Where rows are asked for that satisfy all of several conditions, NULL is as good as false, and what it does
+//! with lists of literals is right; so are lists joined by OR, and NOT IN joined by AND, anywhere.
 //!
-//! Invariant: of all lists of a plan that are about one expression, no two can come together by a rule of the engine
-//! but for those that one of these two joins; a list with other elements than literals comes together with none.
+//! Invariant: but for these, no two conditions that compare the same column with constants are about the same expression
+//! for the engine.
 
 use datafusion::common::Result as DfResult;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 
+use super::exact::is_comparison;
 use crate::scan::Opaque;
 
-/// The expressions that lists of a plan are about so far.
-#[derive(Debug, Default)]
-pub(super) struct Lists(Vec<Expr>);
-
-/// Lists that the engine may make one of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// `x = 1`, which becomes part of a list.
-    One,
-    In,
-    NotIn,
+/// The expression with conditions on one value kept apart. `filters` where rows are asked for that satisfy it.
+pub(super) fn apart(expr: Expr, filters: bool) -> DfResult<Expr> {
+    if !filters {
+        return all_apart(expr);
+    }
+    let done = expr.transform_down(|part| match &part {
+        Expr::BinaryExpr(BinaryExpr { op: Operator::And, .. }) => Ok(Transformed::no(part)),
+        _ => Ok(Transformed::new(alone(part)?, true, TreeNodeRecursion::Jump)),
+    })?;
+    Ok(done.data)
 }
 
-impl Lists {
-    /// The expression with its lists kept apart. `is_condition` where it is one that rows are filtered by: others may
-    /// come to stand beside any condition.
-    pub(super) fn apart(&mut self, expr: Expr, is_condition: bool) -> DfResult<Expr> {
-        let done = expr.transform_down(|part| {
-            let Some((of, kind)) = group(&part) else {
-                return Ok(Transformed::no(part));
-            };
-            let of = of.clone();
-            let is_first = !self.0.contains(&of);
-            if kind == Kind::One || (is_condition && is_first && only_literals(&part)) {
-                if is_first && kind != Kind::One {
-                    self.0.push(of);
-                }
-                return Ok(Transformed::new(part, false, TreeNodeRecursion::Jump));
-            }
-            let opaque = Opaque::default();
-            let hidden = part.transform_up(|inner| match inner {
-                Expr::InList(mut list) if *list.expr == of => {
-                    list.expr = Box::new(opaque.of(*list.expr));
-                    Ok(Transformed::yes(Expr::InList(list)))
-                }
-                Expr::BinaryExpr(mut both) if both.op == Operator::Eq => {
-                    for side in [&mut both.left, &mut both.right] {
-                        if **side == of {
-                            **side = opaque.of(of.clone());
-                        }
-                    }
-                    Ok(Transformed::yes(Expr::BinaryExpr(both)))
-                }
-                inner => Ok(Transformed::no(inner)),
-            })?;
-            Ok(Transformed::new(hidden.data, true, TreeNodeRecursion::Jump))
-        })?;
-        Ok(done.data)
+/// One of several conditions that all must hold.
+fn alone(condition: Expr) -> DfResult<Expr> {
+    let mut bare = &condition;
+    while let Expr::Not(inner) = bare {
+        bare = inner;
+    }
+    match (is_list(bare) || is_comparison_with_constants(bare)) && only_literals(bare) {
+        true => Ok(condition),
+        false => all_apart(condition),
     }
 }
 
-/// What a part is a list about, where the engine puts all of it together rightly.
-fn group(part: &Expr) -> Option<(&Expr, Kind)> {
-    match part {
-        Expr::InList(InList { expr, negated, .. }) => Some((expr, if *negated { Kind::NotIn } else { Kind::In })),
-        Expr::Not(inner) => match group(inner)? {
-            (of, Kind::In) => Some((of, Kind::NotIn)),
-            (of, Kind::NotIn) => Some((of, Kind::In)),
-            (_, Kind::One) => None,
-        },
-        Expr::BinaryExpr(BinaryExpr { left, op, right }) => match op {
-            Operator::Eq => match (left.as_ref(), right.as_ref()) {
-                (of @ Expr::Column(_), other) | (other, of @ Expr::Column(_)) if is_literal(other) => Some((of, Kind::One)),
+fn all_apart(expr: Expr) -> DfResult<Expr> {
+    let done = expr.transform_down(|part| match is_list(&part) || is_comparison_with_constants(&part) {
+        true => Ok(Transformed::new(hidden(part)?, true, TreeNodeRecursion::Jump)),
+        false => Ok(Transformed::no(part)),
+    })?;
+    Ok(done.data)
+}
+
+/// The condition about a value that no other condition is about.
+fn hidden(condition: Expr) -> DfResult<Expr> {
+    let opaque = Opaque::default();
+    let done = condition.transform_down(|part| match part {
+        Expr::Column(_) | Expr::OuterReferenceColumn(..) => Ok(Transformed::new(opaque.of(part), true, TreeNodeRecursion::Jump)),
+        part if Opaque::is(&part) => Ok(Transformed::new(part, false, TreeNodeRecursion::Jump)),
+        part => Ok(Transformed::no(part)),
+    })?;
+    Ok(done.data)
+}
+
+/// Whether a part is a list, or is made one rightly: of lists and equalities joined by OR, of NOT IN joined by AND.
+fn is_list(part: &Expr) -> bool {
+    let op = match part {
+        Expr::BinaryExpr(BinaryExpr { op, .. }) if matches!(op, Operator::Or | Operator::And) => *op,
+        _ => return false,
+    };
+    let mut rest = vec![part];
+    let mut about = None;
+    while let Some(next) = rest.pop() {
+        let of = match next {
+            Expr::BinaryExpr(BinaryExpr { left, op: joined, right }) if *joined == op => {
+                rest.extend([left.as_ref(), right.as_ref()]);
+                continue;
+            }
+            Expr::InList(list) if list.negated == (op == Operator::And) => Some(list.expr.as_ref()),
+            Expr::BinaryExpr(BinaryExpr {
+                left,
+                op: Operator::Eq,
+                right,
+            }) if op == Operator::Or => match (left.as_ref(), right.as_ref()) {
+                (of @ Expr::Column(_), other) | (other, of @ Expr::Column(_)) if is_literal(other) => Some(of),
                 _ => None,
             },
-            Operator::Or | Operator::And => {
-                let ((of, left), (other, right)) = (group(left)?, group(right)?);
-                let fits = |kind: Kind| match op {
-                    Operator::Or => kind != Kind::NotIn,
-                    _ => kind == Kind::NotIn,
-                };
-                let kind = if *op == Operator::Or { Kind::In } else { Kind::NotIn };
-                (of == other && fits(left) && fits(right)).then_some((of, kind))
-            }
             _ => None,
-        },
-        _ => None,
+        };
+        if of.is_none() || of != *about.get_or_insert(of) {
+            return false;
+        }
     }
+    true
+}
+
+/// Whether a part compares with constants and has no conditions inside.
+fn is_comparison_with_constants(part: &Expr) -> bool {
+    let compares = match part {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) => is_comparison(*op) && !(has_columns(left) && has_columns(right)),
+        Expr::InList(_) | Expr::Between(_) | Expr::Like(_) | Expr::SimilarTo(_) => true,
+        Expr::ScalarFunction(call) => call.func.name().starts_with("array_has"),
+        _ => false,
+    };
+    let mut is_simple = true;
+    let walk = part.apply_children(|operand| {
+        is_simple &= !operand.exists(|inner| Ok(is_condition(inner)))?;
+        Ok(TreeNodeRecursion::Continue)
+    });
+    compares && walk.is_ok() && is_simple
+}
+
+fn is_condition(part: &Expr) -> bool {
+    match part {
+        Expr::BinaryExpr(of) => is_comparison(of.op) || matches!(of.op, Operator::And | Operator::Or),
+        Expr::ScalarFunction(call) => call.func.name().starts_with("array_has"),
+        Expr::InList(_) | Expr::Between(_) | Expr::Like(_) | Expr::SimilarTo(_) | Expr::Case(_) | Expr::Not(_) => true,
+        _ => false,
+    }
+}
+
+fn has_columns(expr: &Expr) -> bool {
+    let found = expr.exists(|part| {
+        Ok(matches!(
+            part,
+            Expr::Column(_) | Expr::OuterReferenceColumn(..) | Expr::ScalarSubquery(_)
+        ))
+    });
+    found.unwrap_or(true)
 }
 
 fn only_literals(part: &Expr) -> bool {
-    let odd = part.exists(|inner| Ok(matches!(inner, Expr::InList(list) if !list.list.iter().all(is_literal))));
+    let odd = part.exists(|inner| Ok(matches!(inner, Expr::InList(InList { list, .. }) if !list.iter().all(is_literal))));
     !odd.unwrap_or(true)
 }
 

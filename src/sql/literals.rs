@@ -23,7 +23,7 @@ use uuid::Uuid;
 
 use super::exact::{exact, is_comparison};
 use super::floored::floored_cast;
-use super::lists::Lists;
+use super::lists::apart;
 use super::one_number::one_form;
 use super::types::ZONE;
 use super::uuid_text::uuid_cast;
@@ -128,9 +128,9 @@ impl ExprPlanner for ComparedLiterals {
     }
 }
 
-/// Rewrites the literals that are compared with uuid and floating-point expressions, and keeps lists of them apart.
+/// Rewrites the literals that are compared with uuid and floating-point expressions, and keeps conditions
+/// on one value apart.
 pub(super) fn fit_literals(plan: LogicalPlan) -> DfResult<LogicalPlan> {
-    let mut lists = Lists::default();
     let rewritten = plan.transform_up_with_subqueries(|node| {
         let mut schema = DFSchema::empty();
         for input in node.inputs() {
@@ -142,13 +142,13 @@ pub(super) fn fit_literals(plan: LogicalPlan) -> DfResult<LogicalPlan> {
         // Outer nodes know an expression by its name.
         let names = NamePreserver::new(&node);
         let sorts = matches!(node, LogicalPlan::Sort(_));
-        let filters = matches!(node, LogicalPlan::Filter(_));
+        let filters = matches!(node, LogicalPlan::Filter(_) | LogicalPlan::Join(_));
         node.map_expressions(|expr| {
             let name = names.save(&expr);
             let fitted = expr.transform_up(|e| {
                 rewrite(e, &schema)?.transform_data(|e| Ok(Transformed::yes(exact(floored_cast(uuid_cast(e, &schema), &schema), &schema)?)))
             })?;
-            let fitted = fitted.transform_data(|e| Ok(Transformed::yes(lists.apart(e, filters)?)))?;
+            let fitted = fitted.transform_data(|e| Ok(Transformed::yes(apart(e, filters)?)))?;
             if sorts {
                 return Ok(fitted.update_data(|expr| one_form(expr, &schema)));
             }

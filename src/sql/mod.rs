@@ -4,6 +4,7 @@
 //! outside the catalogs; every table a statement names is resolved and pinned once, so a
 //! [`Statement`] run again reads the same snapshots.
 
+mod admission;
 mod bounded;
 mod casts;
 mod change;
@@ -30,6 +31,7 @@ mod plans;
 mod pool;
 mod prepare;
 mod providers;
+mod regular;
 mod relations;
 mod resolve;
 mod row_values;

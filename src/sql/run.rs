@@ -17,8 +17,9 @@ use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream};
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_plan::execute_stream;
 use futures::{Stream, StreamExt};
-use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 
+use super::admission::Admission;
 use super::errors::{from_datafusion, to_datafusion};
 use super::interrupt::{Interrupt, InterruptOnDrop, interruptible};
 use super::literals::fit_literals;
@@ -39,15 +40,16 @@ enum Message {
     Complete,
 }
 
-/// Starts a statement. Returns once the first execution is under way, so that errors of planning
+/// Starts a statement when it is let in. Returns once the first execution is under way, so that errors of planning
 /// come from here.
 pub(super) async fn start(
     pool: &Arc<Pool>,
     state: &SessionState,
+    admission: &Admission,
     prepared: Prepared,
     values: Values,
-    permit: OwnedSemaphorePermit,
 ) -> Result<SendableRecordBatchStream> {
+    let permit = admission.enter().await?;
     let (sender, receiver) = mpsc::channel(BUFFERED);
     let (ready, started) = oneshot::channel();
     let schema = Arc::clone(&prepared.schema);

@@ -17,6 +17,7 @@ use super::bounded::bounded;
 use super::errors::from_datafusion;
 use super::functions::WITHDRAWN;
 use super::literals::ComparedLiterals;
+use super::regular::regexp_like;
 use super::types::ZONE;
 use super::variant_get::variant_get;
 use crate::error::Result;
@@ -30,8 +31,9 @@ const NAMED_CONSUMERS: usize = 5;
 /// The state that each statement starts from. `memory` in bytes, `cores` is the width of plans.
 pub(super) fn base_state(memory: u64, cores: usize) -> Result<SessionState> {
     let mut functions = SessionStateDefaults::default_scalar_functions();
-    functions.retain(|f| !WITHDRAWN.contains(&f.name()));
-    functions.push(variant_get());
+    let own = [variant_get(), regexp_like()];
+    functions.retain(|f| !WITHDRAWN.contains(&f.name()) && own.iter().all(|own| own.name() != f.name()));
+    functions.extend(own);
     let functions = functions.into_iter().map(bounded).collect();
     let mut planners = SessionStateDefaults::default_expr_planners();
     planners.insert(0, Arc::new(ComparedLiterals));

@@ -85,6 +85,13 @@ class Lake:
             )
             time.sleep(0.002)
 
+    def stopped_at(self, place, call, times=1):
+        """Sends a request and waits until the server stands at the place; the call that is on its way."""
+        self.stop_at(place, times)
+        asked = Asked(call)
+        self.wait_for(place, asked)
+        return asked
+
     def go_on(self, place):
         (self.stops / f"{place}.reached").unlink()
         (self.stops / place).unlink()
@@ -97,10 +104,6 @@ class Lake:
     def clear(self):
         for file in self.stops.iterdir():
             file.unlink()
-
-    def restart(self):
-        self.kill()
-        self.start()
 
     # the server
 

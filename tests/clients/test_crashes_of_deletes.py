@@ -1,22 +1,23 @@
 """kill -9 before and after every step of a DELETE, as test_crashes.py does it to what adds rows.
 
-Whatever was killed, the rows are deleted once or not at all, all of them or none; CommitStatus says which; pyiceberg
-reads the same rows; no file that is named is missing; a file that was written anew is not there beside the old one.
+What is killed, and what must hold afterwards, is in kill_checks.py. Then the delete is sent again: it deletes what is
+left to delete, and a file that was written anew is not there beside the old one.
 """
 
 import pyarrow as pa
 import pyarrow.flight as flight
 import pytest
 
-from crashing import SCHEMA, Asked, Lake, message
+from crashing import message
 from delete_checks import Change, vectors
-from test_crashes import LISTS, MADE, SENT, check, killed, lake, same, table  # noqa: F401 - fixtures
+from kill_checks import AGAIN, LATER, LISTS, MADE, MADE_AGAIN, MANIFESTS, SENT, Keyed
+from kill_checks import check, killed_after, killed_again, killed_at, same
+from kill_checks import lake_fixture, table_fixture  # noqa: F401 - fixtures
 from wire import field
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 ROWS = [(1, "a"), (2, "b"), (3, "a"), (4, None), (5, "b"), (6, "c")]
-MANIFESTS = ["create-manifest", "created-manifest"]
 
 
 class Delete:
@@ -30,7 +31,7 @@ class Delete:
     files = ["finish-data", "finished-data"]
     more = ""
 
-    def prepare(self, lake, table):  # noqa: F811
+    def prepare(self, lake, table):
         lake.run(
             f"CREATE TABLE shop.{table} (id BIGINT NOT NULL, name STRING) {self.more} "
             f"TBLPROPERTIES ('format-version' = '{self.version}', 'write.delete.mode' = '{self.mode}')"
@@ -38,7 +39,7 @@ class Delete:
         for rows in (self.before[:4], self.before[4:]):
             lake.append(table, rows, "")
 
-    def send(self, lake, table):  # noqa: F811
+    def send(self, lake, table):
         return lake.run(f"DELETE FROM shop.{table} WHERE {self.where}")
 
 
@@ -53,7 +54,7 @@ class Second(Vectors):
     before = [row for row in ROWS if row[0] != 1]
     after = [row for row in before if row[0] not in (2, 4)]
 
-    def prepare(self, lake, table):  # noqa: F811
+    def prepare(self, lake, table):
         lake.run(f"CREATE TABLE shop.{table} (id BIGINT NOT NULL, name STRING) TBLPROPERTIES ('format-version' = '3')")
         lake.append(table, ROWS, "")
         assert lake.run(f"DELETE FROM shop.{table} WHERE id = 1") == 1
@@ -77,9 +78,10 @@ class WholeFile(Vectors):
 
 
 class Partitions(Delete):
-    """Position deletes of several partitions: a file for each."""
+    """Position deletes of two partitions, which both keep a row: a file for each."""
 
     where = "id IN (1, 2)"
+    before = [(1, "a"), (2, None), *ROWS[2:]]
     after = ROWS[2:]
     more = "PARTITIONED BY (name)"
 
@@ -88,25 +90,19 @@ class All(Delete):
     after = []
     files = []
 
-    def send(self, lake, table):  # noqa: F811
+    def send(self, lake, table):
         return lake.run(f"TRUNCATE TABLE shop.{table}")
 
 
 class Prepared(Vectors):
-    def send(self, lake, table):  # noqa: F811
+    def send(self, lake, table):
         return lake.run(f"DELETE FROM shop.{table} WHERE id = ?", [(2,), (4,)])
 
 
-class Positions(Vectors):
+class Positions(Keyed, Vectors):
     """Rows by file and position under an idempotency key."""
 
-    def key(self, table):  # noqa: F811
-        return f"positions of {table}"
-
-    def send(self, lake, table):  # noqa: F811
-        return self.put(lake, table).rows
-
-    def put(self, lake, table):  # noqa: F811
+    def put(self, lake, table):
         """Rows 2 and 4 lie at 1 and 3 of the first file, wherever they are now."""
         if not hasattr(self, "path"):
             self.path = first_file(lake, table)
@@ -118,10 +114,11 @@ class Positions(Vectors):
             with writer:
                 writer.write_table(rows)
                 writer.done_writing()
-                return Change.of(reader.read().to_pybytes())
+                done = Change.of(reader.read().to_pybytes())
+        return done.rows, done.snapshot_id
 
 
-def first_file(lake, table):  # noqa: F811
+def first_file(lake, table):
     """The path of the data file that was added first."""
     snapshots = lake.pyiceberg.load_table(f"shop.{table}").inspect.files()
     [path] = [row["file_path"] for row in snapshots.to_pylist() if row["record_count"] == 4]
@@ -144,76 +141,37 @@ def kills():
 
 
 @pytest.mark.parametrize("kind, place, times", [pytest.param(*k, id=f"{k[0].__name__}-{k[1]}-{k[2]}") for k in kills()])
-def test_a_delete_that_is_killed_is_made_or_not(lake, table, kind, place, times):  # noqa: F811
+def test_a_delete_that_is_killed_is_made_or_not(lake, table, kind, place, times):
     change = kind()
-    change.prepare(lake, table)
-    known = lake.journalled(table)
-    lake.stop_at(place, times)
-    asked = Asked(lambda: change.send(lake, table))
-    lake.wait_for(place, asked)
-    # Another process sees what will be true afterwards.
-    made = place in MADE
-    assert lake.theirs(table) == (change.after if made else change.before)
-    ours = killed(lake, table, known)
-    assert asked.end() is not None
+    ours, made = killed_at(lake, table, change, place, times)
     afterwards(lake, table, change, ours, made)
 
 
 @pytest.mark.parametrize("kind", [Delete, Vectors, Second, CopyOnWrite, CopyOfVersion3, WholeFile, Partitions, All, Prepared, Positions])
-def test_a_delete_that_was_answered_stays(lake, table, kind):  # noqa: F811
+def test_a_delete_that_was_answered_stays(lake, table, kind):
     change = kind()
-    change.prepare(lake, table)
-    known = lake.journalled(table)
-    assert change.send(lake, table) == len(change.before) - len(change.after)
-    afterwards(lake, table, change, killed(lake, table, known), made=True)
+    ours, rows = killed_after(lake, table, change)
+    assert rows == len(change.before) - len(change.after)
+    afterwards(lake, table, change, ours, made=True)
 
 
-@pytest.mark.parametrize(
-    "place",
-    ["created-manifestlist", "created-metadata", "journal-open", "sql-commit"]
-    + ["sql-committed", "journal-closed", "delete-metadata", "delete-manifestlist", "answer"],
-)
+@pytest.mark.parametrize("place", AGAIN + MADE_AGAIN)
 @pytest.mark.parametrize("kind", [Delete, CopyOnWrite])
-def test_a_delete_that_came_second_is_made_or_not(lake, table, kind, place):  # noqa: F811
+def test_a_delete_that_came_second_is_made_or_not(lake, table, kind, place):
     """pyiceberg adds a row first; the second attempt, or the clean-up after it, is killed."""
     change = kind()
-    change.prepare(lake, table)
-    known = lake.journalled(table)
-    lake.stop_at("swap")
-    asked = Asked(lambda: change.send(lake, table))
-    lake.wait_for("swap", asked)
-    beside(lake, table, change)
-    lake.stop_at(place)
-    lake.go_on("swap")
-    lake.wait_for(place, asked)
-    made = place in [*MADE, "delete-metadata", "delete-manifestlist"]
-    ours = killed(lake, table, known)
-    assert asked.end() is not None
-    afterwards(lake, table, change, ours, made)
+    ours = killed_again(lake, table, change, place)
+    afterwards(lake, table, change, ours, made=place in MADE_AGAIN)
 
 
-def beside(lake, table, change):  # noqa: F811
-    """A commit of another program."""
-    theirs = lake.pyiceberg.load_table(f"shop.{table}")
-    theirs.append(pa.Table.from_pylist([{"id": 7, "name": "theirs"}], schema=SCHEMA))
-    change.before, change.after = [*change.before, (7, "theirs")], [*change.after, (7, "theirs")]
-
-
-def afterwards(lake, table, change, ours, made):  # noqa: F811
-    """What must hold after a restart; then the delete is sent again, and deletes what is left to delete."""
-    gone = len(change.before) - len(change.after)
-    if isinstance(change, Positions):
-        told = [lake.status(commit_id=commit_id) for commit_id in ours]
-        assert lake.status(key=change.key(table)) == (told[0] if told else ("UNKNOWN", None))
-        same(lake, table, change.after if made else change.before)
-        done = change.put(lake, table)
-        same(lake, table, change.after)
-        assert lake.status(key=change.key(table)) == ("COMMITTED", done.snapshot_id)
-        assert [s for s in lake.snapshots(table) if s[0] == f"key:{change.key(table)}"] == [(f"key:{change.key(table)}", done.snapshot_id)]
-        lake.fsck(table)
-        return
+def afterwards(lake, table, change, ours, made):
+    """What must hold after a restart; then the delete is sent again, where that was not done under its key."""
     check(lake, table, change, ours, made)
-    assert change.send(lake, table) == (0 if made else gone) + (isinstance(change, (All, WholeFile)))
-    same(lake, table, [*change.after, *([] if isinstance(change, (All, WholeFile)) else [(99, "later")])])
+    if not isinstance(change, Keyed):
+        gone = 0 if made else len(change.before) - len(change.after)
+        # The row that was inserted since.
+        later = [] if isinstance(change, (All, WholeFile)) else [LATER]
+        assert change.send(lake, table) == gone + 1 - len(later)
+        same(lake, table, [*change.after, *later])
     vectors(lake.pyiceberg.load_table(f"shop.{table}"))
     lake.fsck(table)

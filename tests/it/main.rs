@@ -43,6 +43,7 @@ mod sql_support;
 mod sql_tables;
 mod sql_three_valued;
 mod sql_values;
+mod sql_written;
 mod time_travel;
 mod unreliable_catalog;
 mod write;

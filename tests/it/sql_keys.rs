@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use sandur::error::{ErrorKind, Result};
@@ -80,6 +80,31 @@ async fn a_key_belongs_to_one_branch() {
     assert_eq!(w.rows("SELECT id FROM s.t ORDER BY id").await[1..], ["1", "4"]);
     assert_eq!(w.rows("SELECT id FROM s.t.branch_x ORDER BY id").await[1..], ["1", "5"]);
     assert_eq!(w.parquet_files(), 3);
+}
+
+#[tokio::test]
+async fn a_key_belongs_to_one_kind_of_change() {
+    let w = Warehouse::new().await;
+    w.run("CREATE SCHEMA s").await;
+    w.run("CREATE TABLE s.t (id BIGINT) TBLPROPERTIES ('format-version' = '3')").await;
+    w.keyed(&["s", "t"], vec![1, 2, 3], "key:a").await.unwrap();
+    let file = w.rows("SELECT DISTINCT _file FROM s.t").await[1].clone();
+    let delete = async |position: i64, key: &str| {
+        let files: ArrayRef = Arc::new(StringArray::from(vec![file.as_str()]));
+        let positions: ArrayRef = Arc::new(Int64Array::from(vec![position]));
+        let batch = RecordBatch::try_from_iter([("file_path", files), ("pos", positions)]).unwrap();
+        let name = ["s".to_owned(), "t".to_owned()];
+        let rows = futures::stream::iter([Ok(batch)]).boxed();
+        w.engine.delete_positions(&name, None, rows, &defaults(), Some(key)).await
+    };
+    assert_eq!(delete(1, "key:b").await.unwrap().rows, 1);
+    assert_eq!(delete(2, "key:b").await.unwrap().rows, 1);
+    for refused in [delete(2, "key:a").await, w.keyed(&["s", "t"], vec![4], "key:b").await] {
+        let refused = refused.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::InvalidInput);
+        assert!(refused.to_string().contains("another kind of change"), "{refused}");
+    }
+    assert_eq!(w.rows("SELECT id FROM s.t ORDER BY id").await[1..], ["1", "3"]);
 }
 
 #[tokio::test]

@@ -21,6 +21,8 @@ const CONDITIONS: &[(&str, &str)] = &[
     ),
     ("(s IN (SELECT s FROM u)) = (id = 1)", "1 3"),
     ("NOT (upper(s) IN (SELECT upper(s) FROM u) OR false)", "3"),
+    ("NOT (s IN ((SELECT s FROM u WHERE s = 'a')) AND s LIKE 'z%')", "1 3"),
+    ("(s NOT IN ((SELECT s FROM u WHERE s = 'a'))) IS NULL", "2"),
     ("NOT (s IN (SELECT u.s FROM u WHERE u.s <> t.s) OR false)", "1 2 3"),
     // The left side is no column.
     ("'z' NOT IN (SELECT s FROM n)", ""),
@@ -68,7 +70,66 @@ const LISTS: &[(&str, &str)] = &[
         "id IN (SELECT id FROM (SELECT id, k IN (1, 2, 3, 4) AS p, k IN (5, 6, 7, 8) AS q FROM s.l) x WHERE NOT (p AND q))",
         "1 3 4",
     ),
+    (
+        "id IN (SELECT id FROM (SELECT id, k AS x, k AS y FROM s.l) z WHERE NOT (x IN (1, 2) AND y IN (5, 6)))",
+        "1 3 4",
+    ),
 ];
+
+/// What the engine makes lists of. Each is false but for row 2, where it is unknown.
+const MADE_LISTS: &[&str] = &[
+    "(s LIKE 'a' OR s LIKE 'b') AND s IN ('c', 'd')",
+    "(s LIKE 'a' OR s LIKE 'b') AND (s LIKE 'c' OR s LIKE 'd')",
+    "(s ~ '^a$' OR s ~ '^b$') AND s IN ('c', 'd')",
+    "NOT (k <> 1 AND k <> 2) AND k IN (5, 6)",
+    "NOT (k <> 1 AND k <> 2) AND NOT (k <> 5 AND k <> 6)",
+    "(k BETWEEN 1 AND 1 OR k BETWEEN 2 AND 2) AND k IN (5, 6)",
+    "((k >= 1 AND k <= 1) OR k = 2) AND k IN (5, 6)",
+    "array_has([1, 2, 3, 4], k) AND array_has([5, 6, 7, 8], k)",
+    "array_has([1, 2, 3, 4], k) AND k IN (5, 6, 7, 8)",
+    "(k * 1) IN (1, 2, 3, 4) AND k IN (5, 6, 7, 8)",
+    "(k / 1) IN (1, 2, 3, 4) AND k IN (5, 6, 7, 8)",
+    "(k | 0) IN (1, 2, 3, 4) AND k IN (5, 6, 7, 8)",
+    "-(-k) IN (1, 2, 3, 4) AND k IN (5, 6, 7, 8)",
+    "CAST(k AS INT) IN (1, 2, 3, 4) AND k IN (5, 6, 7, 8)",
+    "coalesce(k) IN (1, 2, 3, 4) AND k IN (5, 6, 7, 8)",
+    "CASE WHEN k = 1 THEN true ELSE k = 2 END AND k IN (5, 6, 7, 8)",
+    "k = 1 AND k = 5",
+    "k = 1 AND k <> 1",
+    "k > 5 AND k < 3",
+];
+
+#[tokio::test]
+async fn lists_that_the_engine_makes_keep_what_is_unknown() {
+    let w = Warehouse::new().await;
+    w.run("CREATE SCHEMA s").await;
+    w.run("CREATE TABLE s.l (id BIGINT, k BIGINT, s STRING)").await;
+    w.run("INSERT INTO s.l VALUES (1, 1, 'a'), (2, NULL, NULL), (3, 5, 'b'), (4, 9, 'c')")
+        .await;
+    for condition in MADE_LISTS {
+        for (asked, expected) in [
+            (condition.to_string(), ""),
+            (format!("NOT ({condition})"), "1 3 4"),
+            (
+                format!("({condition}) IS NULL"),
+                if condition.starts_with("CASE") { "" } else { "2" },
+            ),
+            (
+                format!("id IN (SELECT id FROM (SELECT id, {condition} AS p FROM s.l) q WHERE NOT p)"),
+                "1 3 4",
+            ),
+        ] {
+            let rows = w.rows(&format!("SELECT id FROM s.l WHERE {asked} ORDER BY id")).await;
+            assert_eq!(rows[1..].join(" "), expected, "{asked}");
+        }
+    }
+    assert_eq!(
+        w.run("DELETE FROM s.l WHERE NOT ((s LIKE 'a' OR s LIKE 'b') AND (s LIKE 'c' OR s LIKE 'd'))")
+            .await
+            .rows,
+        3
+    );
+}
 
 #[tokio::test]
 async fn lists_that_meet_keep_what_is_unknown() {

@@ -198,10 +198,11 @@ impl NotCommitted {
 
 impl From<Error> for NotCommitted {
     fn from(error: Error) -> Self {
-        Self {
-            cause: Cause::Refused,
-            error,
-        }
+        let cause = match error.kind() {
+            ErrorKind::CommitConflict => Cause::Conflict,
+            _ => Cause::Refused,
+        };
+        Self { cause, error }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Whether files that were written before may still be committed to the table as it is now (IC-9, IC-10).
 
 use super::change::{Change, Operation};
-use crate::error::{Error, Result, ResultExt};
+use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::iceberg::manifest::FileContent;
 use crate::iceberg::spec::{RefKind, TableMetadata};
 
@@ -14,7 +14,8 @@ fn refuse<T>(message: impl Into<String>) -> Result<T> {
 
 /// Refuses a change whose table has moved under it. `now` is the table as it is.
 ///
-/// Errors: `InvalidInput` or `Unsupported`, naming what has changed; no further attempt can succeed.
+/// Errors: `InvalidInput`, `Unsupported` or `CommitConflict`, naming what has changed; no further attempt of the same
+/// change can succeed.
 pub(super) fn check(change: &Change, now: &TableMetadata) -> Result<()> {
     let pinned = &change.pinned;
     if pinned.table_uuid != now.table_uuid {
@@ -57,9 +58,11 @@ fn check_version(change: &Change, now: &TableMetadata) -> Result<()> {
         .iter()
         .any(|file| file.content == FileContent::PositionDeletes && !file.is_deletion_vector());
     if today > 2 && adds_positions {
-        return refuse(
+        // Begun anew, the statement writes what the version takes.
+        return Err(Error::new(
+            ErrorKind::CommitConflict,
             "the table was upgraded to format version 3, which takes new position deletes as deletion vectors only; run the statement again",
-        );
+        ));
     }
     if let Operation::Compact {
         sequence_number: Some(number),

@@ -49,19 +49,20 @@ pub(super) fn since(
     parent: Option<&Arc<Snapshot>>,
     start: Option<i64>,
 ) -> Result<Vec<Arc<Snapshot>>, NotCommitted> {
+    let newest = parent.map(|parent| parent.snapshot_id);
     let mut snapshots = Vec::new();
-    let mut next = parent.map(|parent| parent.snapshot_id);
-    while next != start {
-        let found = next.and_then(|id| metadata.snapshot_by_id(id));
-        let Some(snapshot) = found.filter(|_| snapshots.len() <= metadata.snapshots.len()) else {
-            let message = "the snapshot that the statement read is not in the branch's history any more: it was expired, or the branch \
-                           was turned back; run the statement again";
-            return Err(NotCommitted::conflict(message).with("snapshot", start.unwrap_or(-1)));
-        };
-        snapshots.push(Arc::clone(snapshot));
-        next = snapshot.parent_snapshot_id;
+    if newest == start {
+        return Ok(snapshots);
     }
-    Ok(snapshots)
+    for snapshot in metadata.ancestors(newest) {
+        snapshots.push(Arc::clone(snapshot));
+        if snapshot.parent_snapshot_id == start {
+            return Ok(snapshots);
+        }
+    }
+    let message = "the snapshot that the statement read is not in the branch's history any more: it was expired, or the branch \
+                   was turned back; run the statement again";
+    Err(NotCommitted::conflict(message).with("snapshot", start.unwrap_or(-1)))
 }
 
 impl History {

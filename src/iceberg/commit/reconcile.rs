@@ -91,21 +91,13 @@ fn went_past(entry: &JournalEntry, metadata: &TableMetadata) -> bool {
     let Some(branch) = metadata.refs.get(&entry.branch) else {
         return false;
     };
-    let mut next = Some(branch.snapshot_id);
+    let newest = Some(branch.snapshot_id);
     // A state from before the base has this snapshot, too.
-    if next == entry.parent_snapshot_id {
+    if newest == entry.parent_snapshot_id {
         return false;
     }
-    for _ in 0..=metadata.snapshots.len() {
-        if next == entry.parent_snapshot_id {
-            return true;
-        }
-        match next.and_then(|id| metadata.snapshot_by_id(id)) {
-            Some(snapshot) => next = snapshot.parent_snapshot_id,
-            None => return false,
-        }
-    }
-    false
+    let mut earlier = metadata.ancestors(newest);
+    earlier.any(|snapshot| snapshot.parent_snapshot_id == entry.parent_snapshot_id)
 }
 
 /// What an inquiry has found out.

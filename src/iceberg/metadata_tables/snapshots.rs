@@ -41,24 +41,11 @@ pub(super) fn snapshots(metadata: &TableMetadata, wanted: &Wanted) -> Result<Rec
     })
 }
 
-/// Ids of the current snapshot and those it came from, as far as they are left.
-fn ancestors(metadata: &TableMetadata) -> Result<HashSet<i64>> {
-    let mut found = HashSet::new();
-    let mut next = metadata.current_snapshot()?;
-    while let Some(snapshot) = next {
-        // A parent chain that comes back to itself is damaged, and is walked once.
-        if !found.insert(snapshot.snapshot_id) {
-            break;
-        }
-        next = snapshot.parent_snapshot_id.and_then(|id| metadata.snapshot_by_id(id));
-    }
-    Ok(found)
-}
-
 /// One row for each entry of the snapshot log: what was made current when.
 pub(super) fn history(metadata: &TableMetadata, wanted: &Wanted) -> Result<RecordBatch> {
     let log = &metadata.snapshot_log;
-    let ancestors = ancestors(metadata)?;
+    let newest = metadata.current_snapshot()?.map(|snapshot| snapshot.snapshot_id);
+    let ancestors: HashSet<i64> = metadata.ancestors(newest).map(|snapshot| snapshot.snapshot_id).collect();
     let parent = |id: i64| metadata.snapshot_by_id(id).and_then(|s| s.parent_snapshot_id);
     wanted.batch(log.len(), |id, _| {
         Ok(match id {

@@ -94,6 +94,26 @@ impl TableMetadata {
         self.snapshots.iter().find(|snapshot| snapshot.snapshot_id == snapshot_id)
     }
 
+    /// The snapshot of an id and those that it came from, the newest first, as far as they are left. A chain of
+    /// parents that comes back to itself is damaged, and is walked about once.
+    pub fn ancestors(&self, newest: Option<i64>) -> impl Iterator<Item = &Arc<Snapshot>> {
+        let found = |id: i64| self.snapshot_by_id(id);
+        let parent = move |snapshot: &&Arc<Snapshot>| snapshot.parent_snapshot_id.and_then(found);
+        std::iter::successors(newest.and_then(found), parent).take(self.snapshots.len())
+    }
+
+    /// Whether a snapshot is part of a branch, as far as the branch's history is kept.
+    pub fn is_in_branch(&self, branch: &str, snapshot_id: i64) -> bool {
+        let newest = self.refs.get(branch).map(|reference| reference.snapshot_id);
+        self.is_ancestor(newest, snapshot_id)
+    }
+
+    /// Whether a snapshot is the newest or one that it came from, also where only its id is left.
+    pub fn is_ancestor(&self, newest: Option<i64>, snapshot_id: i64) -> bool {
+        let is_it = |id: Option<i64>| id == Some(snapshot_id);
+        is_it(newest) || self.ancestors(newest).any(|snapshot| is_it(snapshot.parent_snapshot_id))
+    }
+
     /// The newest snapshot of `main`; `None` for a table without one.
     ///
     /// Errors: `Corrupt` where the metadata does not list its current snapshot.

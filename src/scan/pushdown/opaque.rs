@@ -27,6 +27,11 @@ impl Default for Opaque {
 }
 
 impl Opaque {
+    /// Whether it is such a value.
+    pub fn is(expr: &Expr) -> bool {
+        matches!(expr, Expr::ScalarFunction(call) if is_opaque(call))
+    }
+
     /// The value; of one `Opaque` equal values are the same expression.
     pub fn of(&self, value: Expr) -> Expr {
         Expr::ScalarFunction(ScalarFunction::new_udf(self.0.clone().into(), vec![value]))

@@ -14,20 +14,19 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::provider_as_source;
-use datafusion::execution::SendableRecordBatchStream;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Volatility, ident};
 use futures::StreamExt;
+use futures::stream::BoxStream;
 
 use super::super::engine::{Defaults, Statement};
 use super::super::errors::from_datafusion;
 use super::super::literals::fit_literals;
 use super::super::params::Values;
 use super::super::prepare::Prepared;
-use super::super::run;
 use super::super::start::Start;
-use super::delete_scope::Scope;
-use super::execute::{Changes, Done, With, give_up};
+use super::delete_scope::{Scope, check_limits};
+use super::execute::{Changes, Done, With, fill};
 use super::names;
 use super::parse_delete::Delete;
 use super::places::{by_file, positions};
@@ -44,7 +43,7 @@ use crate::write::{
 };
 
 /// How often a statement begins anew because of other commits.
-pub(super) const RERUNS: u32 = 3;
+const RERUNS: u32 = 3;
 
 /// What a statement found, before it is committed.
 pub(super) struct Found {
@@ -70,24 +69,46 @@ impl Changes {
     /// Deletes the rows that the statement is about.
     pub(super) async fn delete(&self, sql: &str, delete: &Delete, defaults: &Defaults, with: With<'_>) -> Result<Done> {
         let (ident, _) = names::written_table(&self.planner.catalogs, defaults, &delete.rows.table).await?;
+        let find = || self.find(sql, delete, defaults, with);
+        self.find_and_delete(&ident, delete.verb, with.commit_id, find).await
+    }
+
+    /// Finds rows and deletes them, anew where other commits stand against it.
+    pub(super) async fn find_and_delete<F>(
+        &self,
+        ident: &TableIdent,
+        verb: &'static str,
+        commit_id: Option<&str>,
+        find: impl Fn() -> F,
+    ) -> Result<Done>
+    where
+        F: Future<Output = Result<Found>>,
+    {
         let commits = &self.writing()?.commits;
-        let mut rerun = 0;
+        let mut reruns = 0;
         loop {
             // Alone with the table it does not lose to other statements here again.
-            let guard = if rerun > 0 { Some(commits.hold(&ident).await) } else { None };
-            let done = async {
-                let found = self.find(sql, delete, defaults, with).await?;
-                self.carry_out(delete.verb, found, with.commit_id, guard.as_ref()).await
+            let guard = if reruns > 0 { Some(commits.hold(ident).await) } else { None };
+            let deleted = async {
+                let found = find().await?;
+                let (table, branch) = (found.table.clone(), found.branch.clone());
+                let (done, was_there) = self.carry_out(verb, found, commit_id, guard.as_ref()).await?;
+                Ok((done, was_there.then_some((table, branch))))
             };
-            match done.await {
-                Err(error) if error.kind() == ErrorKind::CommitConflict && rerun < RERUNS => {
+            let deleted: Result<_> = deleted.await;
+            // What comes next may have to hold the table, too.
+            drop(guard);
+            match deleted {
+                Err(error) if error.kind() == ErrorKind::CommitConflict && reruns < RERUNS => {
                     tracing::debug!(table = %ident, %error, "the statement begins anew");
-                    rerun += 1;
+                    reruns += 1;
                 }
                 Err(error) => return Err(error),
-                Ok(mut done) => {
-                    done.reruns = rerun;
-                    return Ok(done);
+                Ok((done, None)) => return Ok(Done { reruns, ..done }),
+                // By a request that came at the same time.
+                Ok((done, Some((table, branch)))) => {
+                    let before = self.done_before(verb, &table, &branch, commit_id).await?;
+                    return Ok(before.unwrap_or(done));
                 }
             }
         }
@@ -113,6 +134,7 @@ impl Changes {
         }
         let snapshot = table.snapshot_at(&pin.as_of)?;
         let values = Values::new(&prepared.parameters, with.parameters)?;
+        check_limits(&prepared.plan, &values)?;
         let scope = self.scope(&prepared, &values, &ident).await?;
         let pruning = self.writing()?.scan.pruning;
         let plan = snapshot.plan_delete(&scope.request(pruning)).await?;
@@ -164,24 +186,19 @@ impl Changes {
 
     /// Where the rows lie that a query gives.
     async fn places(&self, prepared: Prepared, values: Values) -> Result<RowsByFile> {
-        let permit = Arc::clone(&self.admission).acquire_owned().await;
-        let permit = permit.map_err(|e| Error::internal("admission has ended").with_source(e))?;
-        let mut batches = run::start(&self.planner.pool, &self.planner.state, prepared, values, permit).await?;
         let mut rows = RowsByFile::new();
-        while let Some(batch) = batches.next().await {
-            gather(&batch.map_err(from_datafusion)?, &mut rows)?;
-        }
+        gather(self.rows(prepared, values).await?, &mut rows).await?;
         Ok(rows)
     }
 
-    /// Writes and commits what is deleted.
-    pub(super) async fn carry_out(
+    /// Writes and commits what is deleted. Gives also whether the table had the commit already.
+    async fn carry_out(
         &self,
         verb: &'static str,
         found: Found,
         commit_id: Option<&str>,
         guard: Option<&TableGuard>,
-    ) -> Result<Done> {
+    ) -> Result<(Done, bool)> {
         let Found {
             table,
             branch,
@@ -197,7 +214,7 @@ impl Changes {
             ..Done::default()
         };
         if delete.is_empty() {
-            return Ok(done);
+            return Ok((done, false));
         }
         let ident = table.ident().clone();
         let metadata = table.metadata();
@@ -280,7 +297,7 @@ impl Changes {
         }
         done.snapshot_id = Some(committed.snapshot_id);
         done.commit_id = Some(commit_id);
-        Ok(done)
+        Ok((done, committed.was_there))
     }
 
     /// Writes the rows of files anew that stay.
@@ -293,25 +310,17 @@ impl Changes {
             .iter()
             .map(|file| (file.target.task.recorded_path.clone(), Arc::clone(&file.rows)))
             .collect();
-        let mut writer = self.writing()?.rewriter(table.io(), table.metadata(), lineage)?;
-        let taken = async {
-            let mut batches = self.read(rows, None).await?;
-            while let Some(batch) = batches.next().await {
-                writer.write(&rows_that_stay(&batch.map_err(from_datafusion)?, &deleted)?).await?;
-            }
-            Ok(())
-        };
-        match taken.await {
-            Ok(()) => writer.finish().await,
-            Err(error) => {
-                give_up(writer).await;
-                Err(error)
-            }
-        }
+        let writer = self.writing()?.rewriter(table.io(), table.metadata(), lineage)?;
+        let rows = self.read(rows, None).await?;
+        fill(writer, rows.map(|batch| rows_that_stay(&batch?, &deleted)).boxed()).await
     }
 
     /// The rows of a snapshot, all of their columns or these.
-    pub(super) async fn read(&self, rows: Arc<dyn Snapshot>, columns: Option<[&str; 2]>) -> Result<SendableRecordBatchStream> {
+    pub(super) async fn read(
+        &self,
+        rows: Arc<dyn Snapshot>,
+        columns: Option<[&str; 2]>,
+    ) -> Result<BoxStream<'static, Result<RecordBatch>>> {
         let provider = Arc::clone(&self.planner.providers).provider(rows)?;
         let mut scan = LogicalPlanBuilder::scan("rows", provider_as_source(provider), None).map_err(from_datafusion)?;
         if let Some(columns) = columns {
@@ -328,9 +337,7 @@ impl Changes {
             plan,
             parameters: Vec::new(),
         };
-        let permit = Arc::clone(&self.admission).acquire_owned().await;
-        let permit = permit.map_err(|e| Error::internal("admission has ended").with_source(e))?;
-        run::start(&self.planner.pool, &self.planner.state, prepared, Values::new(&[], None)?, permit).await
+        self.rows(prepared, Values::new(&[], None)?).await
     }
 }
 
@@ -349,9 +356,13 @@ fn is_the_same_each_time(plan: &LogicalPlan) -> Result<bool> {
     walk.map(|_| same).map_err(from_datafusion)
 }
 
-/// Adds the rows of a batch of data files and positions.
-pub(super) fn gather(batch: &RecordBatch, rows: &mut RowsByFile) -> Result<()> {
-    add_rows(batch.column(0), positions(batch.column(1))?, rows)
+/// Adds the rows of batches of data files and positions.
+pub(super) async fn gather(mut batches: BoxStream<'_, Result<RecordBatch>>, rows: &mut RowsByFile) -> Result<()> {
+    while let Some(batch) = batches.next().await {
+        let batch = batch?;
+        add_rows(batch.column(0), positions(batch.column(1))?, rows)?;
+    }
+    Ok(())
 }
 
 pub(super) fn add_rows(files: &ArrayRef, positions: &Int64Array, rows: &mut RowsByFile) -> Result<()> {

@@ -13,17 +13,16 @@ use futures::stream::BoxStream;
 
 use super::super::casts::strict;
 use super::super::engine::Defaults;
-use super::super::errors::from_datafusion;
 use super::super::start::PLACE;
-use super::delete::{Found, RERUNS, add_rows, gather};
+use super::delete::{Found, add_rows, gather};
 use super::delete_scope::Scope;
 use super::execute::{Changes, Done};
 use super::names;
 use super::places::by_file;
 use super::rewrite::rows_of;
 use crate::bitmap::RowSet;
-use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::iceberg::spec::{MAIN_BRANCH, TableMetadata};
+use crate::error::{Error, Result, ResultExt};
+use crate::iceberg::spec::MAIN_BRANCH;
 use crate::iceberg::{DeletePlan, DeleteTarget, IcebergSnapshot, IcebergTable};
 use crate::table::{AsOf, HiddenColumn, Predicate, ScanRequest, Snapshot, Table};
 use crate::write::{DeleteMode, RowDelete, RowsByFile};
@@ -38,11 +37,9 @@ impl Changes {
         defaults: &Defaults,
         commit_id: Option<&str>,
     ) -> Result<Done> {
-        let (ident, _) = names::written_table(&self.planner.catalogs, defaults, name).await?;
-        let commits = &self.writing()?.commits;
         // Before the stream is read, so that a wrong name is told at once.
-        let table = commits.table(&ident).await?;
-        let (_, branch) = names::written_table(&self.planner.catalogs, defaults, name).await?;
+        let (ident, branch) = names::written_table(&self.planner.catalogs, defaults, name).await?;
+        let table = self.writing()?.commits.table(&ident).await?;
         if let Some(known) = self.done_before("DELETE", &table, &branch, commit_id).await? {
             // The client is still sending.
             while let Some(batch) = rows.next().await {
@@ -57,22 +54,8 @@ impl Changes {
             files.get(path).copied().or_else(place)
         };
         let named = named_positions(rows, length).await.context("table", || ident.clone())?;
-        let mut rerun = 0;
-        loop {
-            let guard = if rerun > 0 { Some(commits.hold(&ident).await) } else { None };
-            let done = async {
-                let found = self.find_positions(name, snapshot, &named, defaults).await?;
-                self.carry_out("DELETE", found, commit_id, guard.as_ref()).await
-            };
-            match done.await {
-                Err(error) if error.kind() == ErrorKind::CommitConflict && rerun < RERUNS => rerun += 1,
-                Err(error) => return Err(error),
-                Ok(mut done) => {
-                    done.reruns = rerun;
-                    return Ok(done);
-                }
-            }
-        }
+        let find = || self.find_positions(name, snapshot, &named, defaults);
+        self.find_and_delete(&ident, "DELETE", commit_id, find).await
     }
 
     /// Finds the data files of rows that are named.
@@ -90,8 +73,11 @@ impl Changes {
             _ => DeleteMode::Vectors,
         };
         let snapshot = head_of(&table, &branch)?;
-        if let Some(since) = since {
-            check_history(metadata, snapshot.id(), since).context("table", || ident.clone())?;
+        if let Some(since) = since
+            && !metadata.is_ancestor(snapshot.id(), since)
+        {
+            let message = "the snapshot that the positions are of is not in the history of the branch";
+            return Err(Error::invalid(message).with("snapshot", since).with("table", &ident));
         }
         let plan = snapshot.plan_delete(&ScanRequest::default()).await?;
         let known: HashMap<&str, &DeleteTarget> = plan
@@ -113,7 +99,6 @@ impl Changes {
         }
         for (path, live) in self.live_rows(&snapshot, &plan, &rows).await? {
             if let Some(rows) = rows.get_mut(&path) {
-                check_range(&plan, &path, rows)?;
                 rows.keep_common(&live);
             }
         }
@@ -151,36 +136,9 @@ impl Changes {
         }
         live.extend(tasks.iter().map(|task| (task.recorded_path.clone(), RowSet::new())));
         let rows = rows_of(snapshot.clone(), plan.scan.clone(), tasks, false)?;
-        let mut batches = self.read(rows, Some(PLACE.map(HiddenColumn::name))).await?;
-        while let Some(batch) = batches.next().await {
-            gather(&batch.map_err(from_datafusion)?, &mut live)?;
-        }
+        gather(self.read(rows, Some(PLACE.map(HiddenColumn::name))).await?, &mut live).await?;
         Ok(live)
     }
-}
-
-/// Refuses positions that a data file does not have.
-fn check_range(plan: &DeletePlan, path: &str, rows: &RowSet) -> Result<()> {
-    let target = plan.targets.iter().find(|target| target.task.recorded_path == path);
-    let count = target.map_or(0, |target| target.task.record_count);
-    match rows.max().filter(|last| *last >= count) {
-        Some(last) => Err(no_such_row(last, path, count)),
-        None => Ok(()),
-    }
-}
-
-/// Refuses positions that were read from a snapshot that the branch does not come from.
-fn check_history(metadata: &TableMetadata, head: Option<i64>, since: i64) -> Result<()> {
-    let mut next = head;
-    for _ in 0..=metadata.snapshots.len() {
-        if next == Some(since) {
-            return Ok(());
-        }
-        next = next
-            .and_then(|id| metadata.snapshot_by_id(id))
-            .and_then(|snapshot| snapshot.parent_snapshot_id);
-    }
-    Err(Error::invalid("the snapshot that the positions are of is not in the history of the branch").with("snapshot", since))
 }
 
 /// The newest snapshot of a branch.
@@ -220,7 +178,9 @@ async fn named_positions(mut batches: BoxStream<'_, Result<RecordBatch>>, length
     while let Some(batch) = batches.next().await {
         let batch = batch?;
         let column = |name: &str, to: &DataType| {
-            let values = batch.column_by_name(name).filter(|_| batch.num_columns() == 2);
+            let fields = batch.schema_ref().fields();
+            let named = fields.iter().position(|field| field.name().eq_ignore_ascii_case(name));
+            let values = named.filter(|_| batch.num_columns() == 2).map(|place| batch.column(place));
             let values = values.ok_or_else(|| Error::invalid("DeletePositions takes the columns file_path and pos"))?;
             let of = values.data_type();
             let fits = if *to == DataType::Utf8 {
@@ -229,8 +189,11 @@ async fn named_positions(mut batches: BoxStream<'_, Result<RecordBatch>>, length
                 of.is_integer()
             };
             let unfit = || Error::invalid(format!("column {name} of DeletePositions cannot be of type {of}"));
-            if !fits || values.logical_null_count() > 0 {
+            if !fits {
                 return Err(unfit());
+            }
+            if values.logical_null_count() > 0 {
+                return Err(Error::invalid(format!("column {name} of DeletePositions has a NULL")));
             }
             strict(values, to).map_err(|e| unfit().with_source(e))
         };

@@ -6,12 +6,13 @@
 use std::sync::Arc;
 
 use datafusion::catalog::default_table_source::source_as_provider;
-use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::utils::split_conjunction;
-use datafusion::logical_expr::{Expr, LogicalPlan, TableScan};
+use datafusion::logical_expr::{Expr, Limit, LogicalPlan, TableScan};
 
 use super::super::errors::from_datafusion;
-use crate::error::Result;
+use super::super::params::Values;
+use crate::error::{Error, Result};
 use crate::scan::{LakeTableProvider, misses, predicate};
 use crate::table::{Column, HiddenColumn, Predicate, ScanRequest, Snapshot, TableIdent};
 
@@ -58,6 +59,36 @@ impl Scope {
             partition: false,
         }
     }
+}
+
+/// Refuses a LIMIT that is NULL, which queries take for none: by mistake all rows would go.
+///
+/// Errors: `InvalidInput`.
+pub(super) fn check_limits(plan: &LogicalPlan, values: &Values) -> Result<()> {
+    let limit = match plan {
+        LogicalPlan::Limit(limit) => limit,
+        LogicalPlan::Projection(projection) => match projection.input.as_ref() {
+            LogicalPlan::Limit(limit) => limit,
+            _ => return Ok(()),
+        },
+        _ => return Ok(()),
+    };
+    for row in 0..values.len() {
+        let bound = match values.row(row)? {
+            None => LogicalPlan::Limit(limit.clone()),
+            Some(values) => LogicalPlan::Limit(limit.clone())
+                .with_param_values(values)
+                .map_err(from_datafusion)?,
+        };
+        if let LogicalPlan::Limit(Limit { fetch: Some(fetch), .. }) = &bound
+            && fetch
+                .exists(|part| Ok(matches!(part, Expr::Literal(value, _) if value.is_null())))
+                .unwrap_or(true)
+        {
+            return Err(Error::invalid("LIMIT of a DELETE is NULL: say how many rows at most"));
+        }
+    }
+    Ok(())
 }
 
 /// The columns of a scan of the table, under the names that its filters have for them.

@@ -6,8 +6,8 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use futures::StreamExt;
 use futures::stream::BoxStream;
-use tokio::sync::Semaphore;
 
+use super::super::admission::Admission;
 use super::super::engine::Defaults;
 use super::super::errors::from_datafusion;
 use super::super::params::Values;
@@ -56,6 +56,9 @@ pub struct Done {
     pub reruns: u32,
 }
 
+/// What a change that adds rows is called.
+const INSERT: &str = "INSERT";
+
 /// What tables are written with.
 #[derive(Debug, Clone)]
 pub struct Writing {
@@ -88,7 +91,7 @@ impl Writing {
 pub(in super::super) struct Changes {
     pub(in super::super) planner: Planner,
     pub(in super::super) writing: Option<Writing>,
-    pub(in super::super) admission: Arc<Semaphore>,
+    pub(in super::super) admission: Admission,
 }
 
 /// The values of a statement's parameters, and the id of its commit where the client gave one.
@@ -242,7 +245,7 @@ impl Changes {
         names::check_branch(metadata, &branch).context("table", || ident.clone())?;
         let target = Target::new(written(metadata)?, &insert.columns, insert.by_name)?;
         let prepared = self.planner.prepare_query(sql, insert.query, Some(target), defaults, None).await?;
-        if let Some(done) = self.done_before("INSERT", &table, &branch, with.commit_id).await? {
+        if let Some(done) = self.done_before(INSERT, &table, &branch, with.commit_id).await? {
             return Ok(done);
         }
         let writer = self.writing()?.writer(table.io(), metadata)?;
@@ -253,7 +256,7 @@ impl Changes {
     /// Adds data files to a table.
     async fn commit(&self, table: &IcebergTable, branch: String, files: Result<Vec<DataFile>>, commit_id: Option<&str>) -> Result<Done> {
         let files = files.context("table", || table.ident().clone())?;
-        let done = of_added("INSERT", Added::of_files(&files));
+        let done = of_added(INSERT, Added::of_files(&files));
         // Nothing to say to other readers: as Postgres, no rows are no error.
         if files.is_empty() {
             return Ok(done);
@@ -263,7 +266,7 @@ impl Changes {
         let committed = self.writing()?.commits.commit(table, change).await?;
         // By a request that came at the same time.
         if committed.was_there
-            && let Some(before) = self.done_before("INSERT", table, &branch, commit_id).await?
+            && let Some(before) = self.done_before(INSERT, table, &branch, commit_id).await?
         {
             return Ok(before);
         }
@@ -280,6 +283,12 @@ impl Changes {
     ) -> Result<Option<Done>> {
         let Some(commit_id) = commit_id else { return Ok(None) };
         let known = self.writing()?.commits.known(table, branch, commit_id).await?;
+        let other = known.filter(|known| known.appended.is_some_and(|appended| appended != (verb == INSERT)));
+        if let Some(other) = other {
+            let message = "the idempotency key was used for another kind of change of the table: take a key of its own for each";
+            let error = Error::invalid(message).with("table", table.ident());
+            return Err(error.with("snapshot", other.snapshot_id));
+        }
         Ok(known.map(|known| of_commit(of_added(verb, known.added), known.snapshot_id, commit_id.to_owned())))
     }
 
@@ -296,15 +305,14 @@ impl Changes {
         let metadata = table.metadata();
         names::check_branch(metadata, &branch).context("table", || ident.clone())?;
         let target = Target::new(written(metadata)?, &[], true)?;
-        if let Some(done) = self.done_before("INSERT", &table, &branch, commit_id).await? {
+        if let Some(done) = self.done_before(INSERT, &table, &branch, commit_id).await? {
             // The client is still sending.
             while let Some(batch) = rows.next().await {
                 batch?;
             }
             return Ok(done);
         }
-        let permit = Arc::clone(&self.admission).acquire_owned().await;
-        let permit = permit.map_err(|e| Error::internal("admission has ended").with_source(e))?;
+        let permit = self.admission.enter().await?;
         let writer = self.writing()?.writer(table.io(), metadata)?;
         let rows = rows.map(|batch| target.rows(&batch?)).boxed();
         let files = fill(writer, rows).await;
@@ -405,15 +413,19 @@ impl Changes {
     /// Runs a query into files.
     async fn write(&self, prepared: Prepared, writer: DataWriter, parameters: Option<&RecordBatch>) -> Result<Vec<DataFile>> {
         let values = Values::new(&prepared.parameters, parameters)?;
-        let permit = Arc::clone(&self.admission).acquire_owned().await;
-        let permit = permit.map_err(|e| Error::internal("admission has ended").with_source(e))?;
-        let rows = run::start(&self.planner.pool, &self.planner.state, prepared, values, permit).await?;
-        fill(writer, rows.map(|batch| batch.map_err(from_datafusion)).boxed()).await
+        fill(writer, self.rows(prepared, values).await?).await
+    }
+
+    /// Runs a query.
+    pub(super) async fn rows(&self, prepared: Prepared, values: Values) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+        let Planner { pool, state, .. } = &self.planner;
+        let rows = run::start(pool, state, &self.admission, prepared, values).await?;
+        Ok(rows.map(|batch| batch.map_err(from_datafusion)).boxed())
     }
 }
 
 /// Writes rows into files; of a stream that fails none is left.
-async fn fill(mut writer: DataWriter, mut rows: BoxStream<'_, Result<RecordBatch>>) -> Result<Vec<DataFile>> {
+pub(super) async fn fill(mut writer: DataWriter, mut rows: BoxStream<'_, Result<RecordBatch>>) -> Result<Vec<DataFile>> {
     let taken = async {
         while let Some(batch) = rows.next().await {
             writer.write(&batch?).await?;
@@ -435,7 +447,7 @@ pub(in super::super) fn count_schema() -> SchemaRef {
     Arc::new(Schema::new(vec![Field::new("count", DataType::Int64, false)]))
 }
 
-pub(super) async fn give_up(writer: DataWriter) {
+async fn give_up(writer: DataWriter) {
     if let Err(error) = writer.abort().await {
         tracing::warn!(%error, "data files of a statement that failed could not be deleted");
     }

@@ -66,7 +66,13 @@ pub(super) async fn written_table(catalogs: &Catalogs, defaults: &Defaults, name
             let branch = last.get(BRANCH.len()..).unwrap_or_default().to_owned();
             find(catalogs, defaults, table).await.map(|ident| (ident, branch))
         }
-        Err(error) => Err(error),
+        Err(error) => match find(catalogs, defaults, table).await {
+            Ok(ident) => Err(Error::unsupported(format!(
+                "\"{last}\" of a table cannot be written: what can be are tables and their branches, as table.branch_x"
+            ))
+            .with("table", ident)),
+            Err(_) => Err(error),
+        },
     }
 }
 

@@ -38,6 +38,8 @@ pub struct Added {
 pub struct Known {
     pub snapshot_id: i64,
     pub added: Added,
+    /// Whether it only added rows; `None` where its snapshot has expired.
+    pub appended: Option<bool>,
 }
 
 impl Added {
@@ -74,8 +76,7 @@ impl Commits {
         let ident = table.ident();
         let cell = self.journal_of(&ident.catalog).await?;
         let journal = ready(&cell)?;
-        let lock = self.lock_of(ident);
-        let _one_at_a_time = lock.lock().await;
+        let _one_at_a_time = self.hold(ident).await;
         self.settle_left_open(journal, ident, Some(table.metadata().table_uuid)).await?;
         let now = self.catalogs.table(ident).await?;
         let now = IcebergTable::of(now.as_ref())?.metadata();
@@ -145,7 +146,7 @@ fn known(journal: &Journal, metadata: &TableMetadata, branch: &str, commit_id: &
     };
     let of_journal = noted.map(|(_, about)| about);
     let used_on = of_journal.as_ref().map(|about| about.branch.as_str());
-    let is_here = used_on == Some(branch) || is_in(metadata, branch, snapshot_id);
+    let is_here = used_on == Some(branch) || metadata.is_in_branch(branch, snapshot_id);
     if !is_here {
         let message = "the idempotency key was used on another branch of the table: take a key of its own for each branch";
         let error = Error::invalid(message).with("snapshot", snapshot_id);
@@ -155,18 +156,10 @@ fn known(journal: &Journal, metadata: &TableMetadata, branch: &str, commit_id: &
         });
     }
     let added = added.or(of_journal.map(|about| about.added)).unwrap_or_default();
-    Ok(Some(Known { snapshot_id, added }))
-}
-
-/// Whether a snapshot is part of a branch, as far as its history is kept.
-fn is_in(metadata: &TableMetadata, branch: &str, snapshot_id: i64) -> bool {
-    let mut next = metadata.refs.get(branch).map(|reference| reference.snapshot_id);
-    for _ in 0..=metadata.snapshots.len() {
-        if next == Some(snapshot_id) {
-            return true;
-        }
-        let snapshot = next.and_then(|id| metadata.snapshot_by_id(id));
-        next = snapshot.and_then(|snapshot| snapshot.parent_snapshot_id);
-    }
-    false
+    let appended = snapshot.map(|snapshot| snapshot.operation() == Some("append"));
+    Ok(Some(Known {
+        snapshot_id,
+        added,
+        appended,
+    }))
 }

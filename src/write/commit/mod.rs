@@ -138,8 +138,7 @@ impl Commits {
     pub async fn drop_table(&self, ident: &TableIdent) -> Result<()> {
         let catalog = self.catalogs.writable(&ident.catalog)?;
         let journal = self.journal_of(&ident.catalog).await?;
-        let lock = self.lock_of(ident);
-        let _one_at_a_time = lock.lock().await;
+        let _one_at_a_time = self.hold(ident).await;
         self.settle_while_it_can_be(ready(&journal)?, ident).await;
         catalog.drop_table(ident).await.map(|_| ()).context("table", || ident)
     }

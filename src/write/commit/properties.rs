@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::driver::{chance, loaded, now_ms};
+use super::driver::{chance, discard, loaded, now_ms};
 use super::{Commits, ready};
 use crate::catalog::{SwapOutcome, WritableCatalog};
 use crate::crash;
@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::iceberg::IcebergTable;
 use crate::iceberg::commit::{Backoff, Loaded, Random, next_metadata_location, same_place};
 use crate::iceberg::spec::{FORMAT_VERSION_PROPERTY, MetadataBuilder, MetadataCompression, TableMetadata, format_version};
-use crate::io::{Created, FileKind, TableIo};
+use crate::io::{Created, FileKind};
 use crate::table::{Table, TableIdent};
 
 /// What is to be changed.
@@ -49,8 +49,7 @@ impl Commits {
     async fn change_properties(&self, ident: &TableIdent, request: &Request) -> Result<()> {
         let catalog = self.catalogs.writable(&ident.catalog)?;
         let journal = self.journal_of(&ident.catalog).await?;
-        let lock = self.lock_of(ident);
-        let _one_at_a_time = lock.lock().await;
+        let _one_at_a_time = self.hold(ident).await;
         let table_uuid = self.table(ident).await?.metadata().table_uuid;
         self.settle_left_open(ready(&journal)?, ident, Some(table_uuid)).await?;
         let (started_ms, mut random) = (now_ms(), chance());
@@ -102,24 +101,17 @@ impl Commits {
         let outcome = catalog.swap(table.ident(), base, &new).await;
         crash::point("swapped");
         let fate = match outcome {
-            SwapOutcome::Unknown(cause) => return Ok(self.inquire(catalog, table, (&new, &location), cause, random).await),
+            SwapOutcome::Unknown(cause) => return Ok(self.inquire(catalog, table, &new, cause, random).await),
             outcome => told(outcome),
         };
         if matches!(fate, Fate::Lost(_) | Fate::Failed(_)) {
-            delete(io, &location).await;
+            discard(io, table.ident(), &[new]).await;
         }
         Ok(fate)
     }
 
     /// Asks the catalog and looks at the table, several times, for what became of a swap that was not answered.
-    async fn inquire(
-        &self,
-        catalog: &dyn WritableCatalog,
-        table: &IcebergTable,
-        (new, location): (&str, &str),
-        cause: Error,
-        random: &mut Random,
-    ) -> Fate {
+    async fn inquire(&self, catalog: &dyn WritableCatalog, table: &IcebergTable, new: &str, cause: Error, random: &mut Random) -> Fate {
         let (ident, base) = (table.ident(), table.metadata_location());
         let backoff = Backoff::of_looks(table.metadata()).unwrap_or(Backoff::LOOKS);
         let started_ms = now_ms();
@@ -132,7 +124,7 @@ impl Commits {
                     let fate = told(outcome);
                     // The catalog made sure that it cannot be applied any more.
                     if matches!(fate, Fate::Lost(_) | Fate::Failed(_)) {
-                        delete(table.io(), location).await;
+                        discard(table.io(), ident, &[new.to_owned()]).await;
                     }
                     return fate;
                 }
@@ -189,12 +181,6 @@ fn location_of(table: &IcebergTable, next: &TableMetadata) -> Result<(String, St
         Ok((new, location))
     };
     in_folder_of(table.metadata()).or_else(|e: Error| in_folder_of(next).map_err(|_| e))
-}
-
-async fn delete(io: &TableIo, location: &str) {
-    if let Err(error) = io.delete(location, FileKind::Metadata).await {
-        tracing::warn!(%error, "a metadata file that is not needed could not be deleted");
-    }
 }
 
 impl Request {
