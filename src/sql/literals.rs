@@ -24,6 +24,7 @@ use uuid::Uuid;
 use super::exact::{exact, is_comparison};
 use super::floored::floored_cast;
 use super::lists::apart;
+use super::null_safe::null_safe;
 use super::one_number::one_form;
 use super::types::ZONE;
 use super::uuid_text::uuid_cast;
@@ -142,13 +143,17 @@ pub(super) fn fit_literals(plan: LogicalPlan) -> DfResult<LogicalPlan> {
         // Outer nodes know an expression by its name.
         let names = NamePreserver::new(&node);
         let sorts = matches!(node, LogicalPlan::Sort(_));
-        let filters = matches!(node, LogicalPlan::Filter(_) | LogicalPlan::Join(_));
+        let joins = matches!(node, LogicalPlan::Join(_));
+        let filters = joins || matches!(node, LogicalPlan::Filter(_));
         node.map_expressions(|expr| {
             let name = names.save(&expr);
             let fitted = expr.transform_up(|e| {
                 rewrite(e, &schema)?.transform_data(|e| Ok(Transformed::yes(exact(floored_cast(uuid_cast(e, &schema), &schema), &schema)?)))
             })?;
             let fitted = fitted.transform_data(|e| Ok(Transformed::yes(apart(e, filters)?)))?;
+            if joins {
+                return fitted.transform_data(|e| Ok(Transformed::yes(null_safe(e, &schema)?)));
+            }
             if sorts {
                 return Ok(fitted.update_data(|expr| one_form(expr, &schema)));
             }

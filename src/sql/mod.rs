@@ -24,6 +24,7 @@ mod memory;
 mod metadata;
 mod multisets;
 mod names;
+mod null_safe;
 mod one_number;
 mod output;
 mod params;

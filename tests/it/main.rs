@@ -32,6 +32,7 @@ mod sql_changes;
 mod sql_deletes;
 mod sql_forms;
 mod sql_gate;
+mod sql_joins;
 mod sql_keys;
 mod sql_limits;
 mod sql_listing;
