@@ -74,7 +74,7 @@ fn position_delete_files_are_not_committed_to_a_table_that_takes_vectors_now() {
     let mut lab = base(2);
     let delete = plan(&mut lab, Op::DeleteRows, File::A, 1, FILTER);
     lab.alter(|table| table.upgrade_format_version(3).unwrap());
-    assert_says(&refused(&mut lab, delete, Cause::Refused), "deletion vectors only");
+    assert_says(&refused(&mut lab, delete, Cause::Conflict), "deletion vectors only");
 }
 
 #[test]
