@@ -76,6 +76,16 @@ pub(super) fn exact(expr: Expr, schema: &DFSchema) -> DfResult<Expr> {
             let both = least.and(most);
             Ok(if negated { not(both) } else { both })
         }
+        // What is taken twice is nothing to the engine, also where it is null.
+        Expr::BinaryExpr(BinaryExpr {
+            left,
+            op: op @ Operator::BitwiseXor,
+            right,
+        }) => Ok(Expr::BinaryExpr(BinaryExpr {
+            left: Box::new(Opaque::default().of(*left)),
+            op,
+            right,
+        })),
         // The engine would take the answer for one that is never null, and compute one that may be.
         Expr::IsTrue(of) => Ok(is(*of, Operator::IsNotDistinctFrom, true)),
         Expr::IsNotTrue(of) => Ok(is(*of, Operator::IsDistinctFrom, true)),

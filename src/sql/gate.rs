@@ -388,6 +388,8 @@ impl Visitor for Checker {
                 !matches!(function.parameters, FunctionArguments::None),
                 "a second list of arguments behind a function",
             ),
+            // The engine takes the pattern for a regular expression that may match any part.
+            Expr::SimilarTo { .. } => refuse("SIMILAR TO (write LIKE, ~ or regexp_like)"),
             _ => ControlFlow::Continue(()),
         }
     }

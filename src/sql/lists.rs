@@ -11,7 +11,7 @@
 
 use datafusion::common::Result as DfResult;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::logical_expr::expr::InList;
+use datafusion::logical_expr::expr::{InList, ScalarFunction};
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
 
 use super::exact::is_comparison;
@@ -42,18 +42,41 @@ fn alone(condition: Expr) -> DfResult<Expr> {
 }
 
 fn all_apart(expr: Expr) -> DfResult<Expr> {
-    let done = expr.transform_down(|part| match is_list(&part) || is_comparison_with_constants(&part) {
-        true => Ok(Transformed::new(hidden(part)?, true, TreeNodeRecursion::Jump)),
-        false => Ok(Transformed::no(part)),
+    let done = expr.transform_down(|part| {
+        if is_list(&part) || is_comparison_with_constants(&part) {
+            return Ok(Transformed::new(hidden(part)?, true, TreeNodeRecursion::Jump));
+        }
+        Ok(match part {
+            // Of what has conditions inside, which come next.
+            Expr::InList(mut list) => {
+                *list.expr = whole(*list.expr);
+                Transformed::yes(Expr::InList(list))
+            }
+            Expr::ScalarFunction(mut call) if is_list_function(&call) => {
+                call.args = call.args.into_iter().map(whole).collect();
+                Transformed::yes(Expr::ScalarFunction(call))
+            }
+            part => Transformed::no(part),
+        })
     })?;
     Ok(done.data)
+}
+
+/// The value, hidden as a whole; a literal stays.
+fn whole(value: Expr) -> Expr {
+    match Opaque::is(&value) || !has_columns(&value) {
+        true => value,
+        false => Opaque::default().of(value),
+    }
 }
 
 /// The condition about a value that no other condition is about.
 fn hidden(condition: Expr) -> DfResult<Expr> {
     let opaque = Opaque::default();
     let done = condition.transform_down(|part| match part {
-        Expr::Column(_) | Expr::OuterReferenceColumn(..) => Ok(Transformed::new(opaque.of(part), true, TreeNodeRecursion::Jump)),
+        Expr::Column(_) | Expr::OuterReferenceColumn(..) | Expr::ScalarSubquery(_) => {
+            Ok(Transformed::new(opaque.of(part), true, TreeNodeRecursion::Jump))
+        }
         part if Opaque::is(&part) => Ok(Transformed::new(part, false, TreeNodeRecursion::Jump)),
         part => Ok(Transformed::no(part)),
     })?;
@@ -97,7 +120,7 @@ fn is_comparison_with_constants(part: &Expr) -> bool {
     let compares = match part {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => is_comparison(*op) && !(has_columns(left) && has_columns(right)),
         Expr::InList(_) | Expr::Between(_) | Expr::Like(_) | Expr::SimilarTo(_) => true,
-        Expr::ScalarFunction(call) => call.func.name().starts_with("array_has"),
+        Expr::ScalarFunction(call) => is_list_function(call),
         _ => false,
     };
     let mut is_simple = true;
@@ -111,10 +134,15 @@ fn is_comparison_with_constants(part: &Expr) -> bool {
 fn is_condition(part: &Expr) -> bool {
     match part {
         Expr::BinaryExpr(of) => is_comparison(of.op) || matches!(of.op, Operator::And | Operator::Or),
-        Expr::ScalarFunction(call) => call.func.name().starts_with("array_has"),
+        Expr::ScalarFunction(call) => is_list_function(call),
         Expr::InList(_) | Expr::Between(_) | Expr::Like(_) | Expr::SimilarTo(_) | Expr::Case(_) | Expr::Not(_) => true,
         _ => false,
     }
+}
+
+/// `array_has(list, x)` and its kind.
+fn is_list_function(call: &ScalarFunction) -> bool {
+    call.func.name().starts_with("array_has")
 }
 
 fn has_columns(expr: &Expr) -> bool {

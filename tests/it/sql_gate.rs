@@ -96,6 +96,7 @@ const REFUSED: &[&str] = &[
     "SELECT * FROM t FOR UPDATE",
     "SELECT * FROM t FOR SHARE",
     "SELECT TOP 1 a FROM t",
+    "SELECT a FROM t WHERE 'x' SIMILAR TO 'a'",
     "SELECT a FROM t SORT BY a",
     "SELECT a FROM t DISTRIBUTE BY a",
     "SELECT a FROM t PIVOT (sum(a) FOR a IN (1, 2))",
