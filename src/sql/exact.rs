@@ -31,8 +31,8 @@ use crate::scan::Opaque;
 pub(super) fn exact(expr: Expr, schema: &DFSchema) -> DfResult<Expr> {
     match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(op) => {
-            let left = as_moment(*left, &right, schema);
-            let right = kept(as_moment(*right, &left, schema), schema)?;
+            let left = fitted(*left, &right, schema);
+            let right = kept(fitted(*right, &left, schema), schema)?;
             let left = kept(left, schema)?;
             if let Some(nearest) = nearest(&left, op, &right, schema) {
                 return Ok(nearest);
@@ -48,8 +48,8 @@ pub(super) fn exact(expr: Expr, schema: &DFSchema) -> DfResult<Expr> {
             Ok(Expr::BinaryExpr(BinaryExpr { left, op, right }))
         }
         Expr::InList(InList { expr, list, negated }) => {
-            let expr = Box::new(list.iter().fold(*expr, |expr, item| as_moment(expr, item, schema)));
-            let list: Vec<Expr> = list.into_iter().map(|item| as_moment(item, &expr, schema)).collect();
+            let expr = Box::new(list.iter().fold(*expr, |expr, item| fitted(expr, item, schema)));
+            let list: Vec<Expr> = list.into_iter().map(|item| fitted(item, &expr, schema)).collect();
             if expr.is_volatile() || !list.iter().any(|item| is_finer(&expr, item, schema)) {
                 let expr = kept(*expr, schema)?;
                 return one_zero(expr, list, negated, schema);
@@ -61,8 +61,8 @@ pub(super) fn exact(expr: Expr, schema: &DFSchema) -> DfResult<Expr> {
             Ok(if negated { not(any) } else { any })
         }
         Expr::Between(Between { expr, negated, low, high }) => {
-            let expr = Box::new(as_moment(as_moment(*expr, &low, schema), &high, schema));
-            let (low, high) = (Box::new(as_moment(*low, &expr, schema)), Box::new(as_moment(*high, &expr, schema)));
+            let expr = Box::new(fitted(fitted(*expr, &low, schema), &high, schema));
+            let (low, high) = (Box::new(fitted(*low, &expr, schema)), Box::new(fitted(*high, &expr, schema)));
             // Where a bound is of another type, two comparisons say the same, and the engine knows how to compare.
             let of = expr.get_type(schema)?;
             let differs = |bound: &Expr| !has_placeholder(bound) && bound.get_type(schema).is_ok_and(|other| other != of);
@@ -102,11 +102,15 @@ fn is(of: Expr, op: Operator, value: bool) -> Expr {
     Expr::BinaryExpr(BinaryExpr::new(Box::new(of), op, Box::new(value)))
 }
 
-/// A date that is compared with a timestamp in microseconds (or a literal in nanoseconds) as a timestamp
-/// in microseconds: the engine would take both to nanoseconds, which end in 2262.
-fn as_moment(expr: Expr, other: &Expr, schema: &DFSchema) -> Expr {
-    if !matches!(expr.get_type(schema), Ok(DataType::Date32)) {
-        return expr;
+/// What is compared with another type, as the type that both are compared as. A date beside a timestamp in
+/// microseconds (or a literal in nanoseconds) is a timestamp in microseconds: the engine would take both to nanoseconds,
+/// which end in 2262. A decimal beside a double is a double: the engine would take both to a decimal, which not every
+/// double fits.
+fn fitted(expr: Expr, other: &Expr, schema: &DFSchema) -> Expr {
+    match expr.get_type(schema) {
+        Ok(DataType::Date32) => {}
+        Ok(DataType::Decimal128(..) | DataType::Decimal256(..)) if is_float(other, schema) => return cast(expr, DataType::Float64),
+        _ => return expr,
     }
     let zone = match (other.get_type(schema), nanoseconds(other)) {
         (Ok(DataType::Timestamp(TimeUnit::Microsecond, zone)), _) | (_, Some((_, zone))) => zone,

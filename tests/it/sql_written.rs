@@ -1,4 +1,4 @@
-//! Conditions that the engine would put more simply and otherwise: regular expressions, and the two zeros.
+//! Conditions that the engine would put more simply and otherwise: regular expressions, the two zeros, decimals beside doubles.
 //!
 //! What stands behind each is what PostgreSQL's rules give by hand.
 
@@ -44,6 +44,23 @@ const ZEROS: &[(&str, &str)] = &[
     ("f <> 0.0 * -1", "4"),
 ];
 
+/// d DECIMAL(10, 2) and f DOUBLE: (0, 1e-20), (1, 1), (1, the double after 1), (2, 1e30), (NULL, NaN).
+const DOUBLES: &[(&str, &str)] = &[
+    ("d = f", "2"),
+    ("d <> f", "1 3 4"),
+    ("d < f", "1 3 4"),
+    ("f > d", "1 3 4"),
+    ("d IN (f, f + 1)", "2"),
+    ("f IN (d)", "2"),
+    ("f BETWEEN d AND d", "2"),
+    ("d BETWEEN f AND f", "2"),
+    ("(d = f) IS NULL", "5"),
+    ("d IS NOT DISTINCT FROM f", "2"),
+    ("d = 1", "2 3"),
+    ("d < 1e30", "1 2 3 4"),
+    ("id IN (SELECT x.id FROM s.d x JOIN s.d y ON x.d = y.f)", "2 3"),
+];
+
 async fn check(w: &Warehouse, table: &str, conditions: &[(&str, &str)]) {
     for (condition, expected) in conditions {
         let rows = w.rows(&format!("SELECT id FROM {table} WHERE {condition} ORDER BY id")).await;
@@ -72,4 +89,15 @@ async fn the_two_zeros_are_one_number_wherever_they_meet() {
         .await;
     check(&w, "s.z", ZEROS).await;
     assert_eq!(w.run("DELETE FROM s.z WHERE f = 0.0 AND f <> CAST('-0.0' AS DOUBLE)").await.rows, 0);
+}
+
+#[tokio::test]
+async fn a_decimal_beside_a_double_is_compared_as_one() {
+    let w = Warehouse::new().await;
+    w.run("CREATE SCHEMA s").await;
+    w.run("CREATE TABLE s.d (id BIGINT, d DECIMAL(10, 2), f DOUBLE)").await;
+    w.run("INSERT INTO s.d VALUES (1, 0, 1e-20), (2, 1, 1), (3, 1, 1.0000000000000002), (4, 2, 1e30), (5, NULL, CAST('NaN' AS DOUBLE))")
+        .await;
+    check(&w, "s.d", DOUBLES).await;
+    assert_eq!(w.run("DELETE FROM s.d WHERE d = f").await.rows, 1);
 }
