@@ -12,6 +12,7 @@ pub mod catalog;
 pub mod cli;
 pub mod config;
 pub mod crash;
+pub mod delta;
 pub mod error;
 pub mod iceberg;
 pub mod io;

@@ -27,6 +27,8 @@ pub enum CacheKind {
     DeletionVector,
     PositionDeletes,
     EqualityDeletes,
+    DeltaVersion,
+    DeltaFiles,
 }
 
 /// Kind, location, and a part of the file (offset, row group, ...) or a digest.

@@ -12,8 +12,8 @@ use async_trait::async_trait;
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::location::{Folder, FolderKind, absolute};
-use super::tables::delta_not_built;
 use super::{Catalog, DEFAULT_SCHEMA, LoadTable, match_name};
+use crate::config::TableFormat;
 use crate::error::{Error, Result};
 use crate::io::Storage;
 use crate::table::{Table, TableIdent, TableLocation};
@@ -80,13 +80,16 @@ impl DirectoryCatalog {
         Ok(None)
     }
 
-    async fn location(&self, ident: &TableIdent) -> Result<TableLocation> {
-        match self.locate(ident).await? {
-            Some((inside, FolderKind::Iceberg)) => Ok(TableLocation {
-                root: self.folder.join(&inside),
-                ..TableLocation::default()
-            }),
-            Some(_) => Err(delta_not_built()),
+    async fn location(&self, ident: &TableIdent) -> Result<(TableFormat, TableLocation)> {
+        let found = self.locate(ident).await?;
+        match found.and_then(|(inside, kind)| Some((inside, kind.format()?))) {
+            Some((inside, format)) => {
+                let location = TableLocation {
+                    root: self.folder.join(&inside),
+                    ..TableLocation::default()
+                };
+                Ok((format, location))
+            }
             None => Err(Error::not_found(format!("table \"{ident}\" does not exist"))),
         }
     }
@@ -132,13 +135,13 @@ impl Catalog for DirectoryCatalog {
     }
 
     async fn load_table(&self, ident: &TableIdent) -> Result<Arc<dyn Table>> {
-        let location = self.location(ident).await?;
-        self.loader.load(ident, &location).await
+        let (format, location) = self.location(ident).await?;
+        self.loader.load(format, ident, &location).await
     }
 
     async fn load_table_at(&self, ident: &TableIdent, metadata_location: &str) -> Result<Arc<dyn Table>> {
-        let location = self.location(ident).await?;
-        self.loader.load_at(ident, &location, metadata_location).await
+        let (format, location) = self.location(ident).await?;
+        self.loader.load_at(format, ident, &location, metadata_location).await
     }
 
     async fn find_table(&self, schema: &str, table: &str) -> Result<Option<TableIdent>> {

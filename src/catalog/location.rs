@@ -3,6 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use crate::config::TableFormat;
 use crate::error::{Error, ErrorKind, Result};
 use crate::io::{PathMap, Storage, TableIo, normalise};
 use crate::table::TableLocation;
@@ -14,6 +15,17 @@ pub(super) enum FolderKind {
     Delta,
     /// No table.
     Plain,
+}
+
+impl FolderKind {
+    /// The format of the table that it is.
+    pub(super) fn format(self) -> Option<TableFormat> {
+        match self {
+            Self::Iceberg => Some(TableFormat::Iceberg),
+            Self::Delta => Some(TableFormat::Delta),
+            Self::Plain => None,
+        }
+    }
 }
 
 /// An absolute spelling: a relative path is taken from the working directory, `.` and `..` of a

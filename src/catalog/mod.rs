@@ -19,7 +19,7 @@ mod writable;
 mod tests;
 
 pub use files::files_catalog;
-pub use loader::LoadTable;
+pub use loader::{LoadTable, TableLoaders};
 pub use names::match_name;
 pub use traits::*;
 pub use writable::{Pointer, SwapOutcome, WritableCatalog};

@@ -53,11 +53,7 @@ impl TablesCatalog {
 
     fn entry(&self, ident: &TableIdent) -> Result<&Entry> {
         let found = self.schemas.get(&ident.schema).and_then(|s| s.get(&ident.table));
-        let entry = found.ok_or_else(|| Error::not_found(format!("table \"{ident}\" does not exist")))?;
-        match entry.format {
-            TableFormat::Iceberg => Ok(entry),
-            TableFormat::Delta => Err(delta_not_built()),
-        }
+        found.ok_or_else(|| Error::not_found(format!("table \"{ident}\" does not exist")))
     }
 }
 
@@ -78,12 +74,12 @@ impl Catalog for TablesCatalog {
 
     async fn load_table(&self, ident: &TableIdent) -> Result<Arc<dyn Table>> {
         let entry = self.entry(ident)?;
-        self.loader.load(ident, &entry.location).await
+        self.loader.load(entry.format, ident, &entry.location).await
     }
 
     async fn load_table_at(&self, ident: &TableIdent, metadata_location: &str) -> Result<Arc<dyn Table>> {
         let entry = self.entry(ident)?;
-        self.loader.load_at(ident, &entry.location, metadata_location).await
+        self.loader.load_at(entry.format, ident, &entry.location, metadata_location).await
     }
 
     async fn find_table(&self, schema: &str, table: &str) -> Result<Option<TableIdent>> {
@@ -103,8 +99,4 @@ fn split_name(name: &str) -> Result<(&str, &str)> {
         return Err(Error::invalid("a table's name is `schema.table`").with("name", name));
     }
     Ok((schema, table))
-}
-
-pub(super) fn delta_not_built() -> Error {
-    Error::unsupported("reading Delta tables is not built yet")
 }

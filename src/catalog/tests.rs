@@ -14,19 +14,19 @@ use crate::table::{Table, TableIdent, TableLocation};
 
 /// Refuses to load, and remembers what it was asked for.
 #[derive(Debug, Default)]
-struct Recorder(Mutex<Vec<(TableIdent, TableLocation, Option<String>)>>);
+struct Recorder(Mutex<Vec<(TableFormat, TableIdent, TableLocation, Option<String>)>>);
 
 #[async_trait]
 impl LoadTable for Recorder {
-    async fn load(&self, ident: &TableIdent, location: &TableLocation) -> Result<Arc<dyn Table>> {
-        self.0.lock().unwrap().push((ident.clone(), location.clone(), None));
+    async fn load(&self, format: TableFormat, ident: &TableIdent, location: &TableLocation) -> Result<Arc<dyn Table>> {
+        self.0.lock().unwrap().push((format, ident.clone(), location.clone(), None));
         Err(Error::internal("recorded"))
     }
-    async fn load_at(&self, ident: &TableIdent, location: &TableLocation, metadata: &str) -> Result<Arc<dyn Table>> {
+    async fn load_at(&self, format: TableFormat, ident: &TableIdent, location: &TableLocation, metadata: &str) -> Result<Arc<dyn Table>> {
         self.0
             .lock()
             .unwrap()
-            .push((ident.clone(), location.clone(), Some(metadata.to_owned())));
+            .push((format, ident.clone(), location.clone(), Some(metadata.to_owned())));
         Err(Error::internal("recorded"))
     }
 }
@@ -96,13 +96,16 @@ async fn a_folder_is_schemas_and_tables() {
     let found = all.find_table(None, Some("SALES"), "items").await.unwrap();
     assert_eq!(found, TableIdent::new("lake", "sales", "Items"));
     assert_eq!(all.table(&found).await.unwrap_err().kind(), ErrorKind::Internal);
-    let (_, location, _) = loader.0.lock().unwrap().pop().unwrap();
+    let (_, _, location, _) = loader.0.lock().unwrap().pop().unwrap();
     assert_eq!(location.root, dir.path().join("sales/Items").to_str().unwrap());
 
     let log = all.find_table(Some("LAKE"), Some("sales"), "log").await.unwrap();
-    let refused = all.table(&log).await.unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::Unsupported);
-    assert!(refused.to_string().contains("lake.sales.log"), "{refused}");
+    assert!(all.table(&log).await.unwrap_err().to_string().contains("lake.sales.log"));
+    let (format, _, location, _) = loader.0.lock().unwrap().pop().unwrap();
+    assert_eq!(
+        (format, location.root.as_str()),
+        (TableFormat::Delta, dir.path().join("sales/log").to_str().unwrap())
+    );
     for (schema, table) in [
         ("default", "nope"),
         ("sales", "_hidden"),
@@ -174,17 +177,19 @@ async fn single_tables_keep_their_location_and_map() {
     assert_eq!(c.list_schemas().await.unwrap(), ["a.b", "default"]);
     assert_eq!(names(c, "default").await, ["d", "t"]);
     all.table(&TableIdent::new("c", "default", "t")).await.unwrap_err();
-    let (_, location, _) = loader.0.lock().unwrap().pop().unwrap();
+    let (_, _, location, _) = loader.0.lock().unwrap().pop().unwrap();
     assert_eq!(location.root, "/data/t");
     assert_eq!(location.metadata_file.as_deref(), Some("/data/t/metadata/00003-x.metadata.json"));
     assert_eq!(location.path_map, [("s3://old/x/".to_owned(), "/data/x".to_owned())]);
     let u = all.find_table(None, Some("A.B"), "U").await.unwrap();
     all.table_at(&u, "/data/u/metadata/v7.metadata.json").await.unwrap_err();
-    let (ident, location, at) = loader.0.lock().unwrap().pop().unwrap();
+    let (_, ident, location, at) = loader.0.lock().unwrap().pop().unwrap();
     assert_eq!((ident, location.root.as_str(), location.metadata_file), (u, "/data/u", None));
     assert_eq!(at.as_deref(), Some("/data/u/metadata/v7.metadata.json"));
     let d = all.find_table(None, None, "d").await.unwrap();
-    assert_eq!(all.table(&d).await.unwrap_err().kind(), ErrorKind::Unsupported);
+    all.table(&d).await.unwrap_err();
+    let (format, _, location, _) = loader.0.lock().unwrap().pop().unwrap();
+    assert_eq!((format, location.root.as_str()), (TableFormat::Delta, "/data/d"));
 }
 
 #[tokio::test]

@@ -6,8 +6,9 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::cache::Caches;
-use crate::catalog::Catalogs;
+use crate::catalog::{Catalogs, TableLoaders};
 use crate::config::{Config, PruningConfig};
+use crate::delta::DeltaLoader;
 use crate::error::Result;
 use crate::iceberg::TableLoader;
 use crate::io::Storage;
@@ -43,8 +44,11 @@ impl Parts {
     ///
     /// Errors: as [`Catalogs::from_config`].
     pub(super) async fn catalogs(&self, config: &Config) -> Result<Catalogs> {
-        let loader = TableLoader::new(Arc::clone(&self.storage), Arc::clone(&self.caches), Arc::clone(&self.pool));
-        Catalogs::from_config(config, &self.storage, Arc::new(loader)).await
+        let loaders = TableLoaders {
+            iceberg: TableLoader::new(Arc::clone(&self.storage), Arc::clone(&self.caches), Arc::clone(&self.pool)),
+            delta: DeltaLoader::new(Arc::clone(&self.storage), Arc::clone(&self.caches))?,
+        };
+        Catalogs::from_config(config, &self.storage, Arc::new(loaders)).await
     }
 
     /// The engine over `catalogs`.

@@ -19,7 +19,9 @@ use super::plan::row_format;
 use super::spec::{DELETE_FILE_PATH_ID, PartitionValues, TableMetadata};
 use crate::error::{Error, Result, ResultExt};
 use crate::io::TableIo;
-use crate::table::{Column, DeleteSet, DeletionVectorRef, EqualityDeleteFile, EqualityDeleteSet, EqualityDeletes, PositionDeleteFile};
+use crate::table::{
+    Column, DeleteSet, DeletionVectorRef, EqualityDeleteFile, EqualityDeleteSet, EqualityDeletes, PositionDeleteFile, VectorContainer,
+};
 
 type Partition = (i32, PartitionValues);
 
@@ -95,6 +97,7 @@ impl<'a> DeleteIndexBuilder<'a> {
             offset,
             length,
             cardinality: entry.record_count(),
+            container: VectorContainer::Puffin,
         };
         let data_file = self.io.comparable(data_file)?;
         if self

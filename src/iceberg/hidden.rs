@@ -17,10 +17,10 @@ use super::spec::{Literal, PartitionField, PartitionSpec, PrimitiveType, TableMe
 use crate::error::{Error, Result};
 use crate::table::{HiddenColumn, TYPE_NAME_KEY};
 
-/// The field of a hidden column.
+/// The field of a hidden column; `None` for one that Iceberg tables do not have.
 ///
 /// Errors: `Unsupported` for `_partition` where a transform is not known.
-pub(super) fn hidden_field(metadata: &TableMetadata, kind: HiddenColumn) -> Result<FieldRef> {
+pub(super) fn hidden_field(metadata: &TableMetadata, kind: HiddenColumn) -> Result<Option<FieldRef>> {
     let (data_type, type_name, nullable) = match kind {
         HiddenColumn::File => (DataType::Utf8, "string".to_owned(), false),
         HiddenColumn::Position => (DataType::Int64, "long".to_owned(), false),
@@ -30,9 +30,10 @@ pub(super) fn hidden_field(metadata: &TableMetadata, kind: HiddenColumn) -> Resu
             (partition.data_type()?, partition.name(), true)
         }
         HiddenColumn::RowId | HiddenColumn::LastUpdatedSequenceNumber => (DataType::Int64, "long".to_owned(), true),
+        HiddenColumn::RowCommitVersion => return Ok(None),
     };
     let metadata = HashMap::from([(TYPE_NAME_KEY.to_owned(), type_name)]);
-    Ok(Arc::new(Field::new(kind.name(), data_type, nullable).with_metadata(metadata)))
+    Ok(Some(Arc::new(Field::new(kind.name(), data_type, nullable).with_metadata(metadata))))
 }
 
 /// The partition fields of all specs of a table, in order of their ids.

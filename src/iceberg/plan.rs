@@ -17,7 +17,7 @@ use super::spec::{PartitionSpec, PartitionValues, Snapshot, SnapshotManifests, T
 use crate::cache::{CacheKey, CacheKind};
 use crate::error::{Error, Result, ResultExt};
 use crate::io::FileKind;
-use crate::table::{Column, FileFormat, FileOrigin, FileScanTask, ScanPlan, ScanRequest};
+use crate::table::{Column, ColumnMatching, FileFormat, FileOrigin, FileScanTask, ScanPlan, ScanRequest};
 
 /// Largest manifest list or manifest that is read.
 pub(super) const MANIFEST_LIMIT: u64 = 1 << 30;
@@ -104,11 +104,19 @@ pub(super) async fn plan_files(
     let scan = ScanPlan {
         tasks: planned,
         io: files.io.clone(),
-        has_name_mapping: mapping.is_some(),
+        matching: matching(mapping.is_some()),
         proved: pruner.proved().to_vec(),
         counts: pruner.counts(),
     };
     Ok(Planned { scan, manifests })
+}
+
+/// How columns are found in the files of a table that has a name mapping, or none.
+pub(super) fn matching(has_name_mapping: bool) -> ColumnMatching {
+    match has_name_mapping {
+        true => ColumnMatching::IdsOrNames,
+        false => ColumnMatching::IdsOrPositions,
+    }
 }
 
 /// The format of a data file.
@@ -205,7 +213,7 @@ impl Tasks<'_> {
             format,
             recorded_path: entry.file_path().to_owned(),
             size: entry.file_size_in_bytes(),
-            record_count: entry.record_count(),
+            record_count: Some(entry.record_count()),
             origin: FileOrigin {
                 spec_id: entry.spec_id(),
                 partition: self.partition_of(entry)?,

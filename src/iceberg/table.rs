@@ -10,7 +10,7 @@ use super::arrow_schema::{columns, file_names};
 use super::hidden::hidden_field;
 use super::loader::TableFiles;
 use super::metadata_tables::metadata_table;
-use super::plan::plan_scan;
+use super::plan::{matching, plan_scan};
 use super::spec::{RefKind, Schema, Snapshot as IcebergSnapshotData, TableMetadata};
 use super::time_travel::version;
 use crate::error::{Error, Result, ResultExt};
@@ -159,9 +159,7 @@ impl Snapshot for IcebergSnapshot {
     }
 
     fn hidden_column(&self, kind: HiddenColumn) -> Result<Option<FieldRef>> {
-        hidden_field(&self.table.metadata, kind)
-            .map(Some)
-            .context("table", || &self.table.ident)
+        hidden_field(&self.table.metadata, kind).context("table", || &self.table.ident)
     }
 
     fn identifier_columns(&self) -> Vec<String> {
@@ -173,7 +171,7 @@ impl Snapshot for IcebergSnapshot {
             None => Ok(ScanPlan {
                 tasks: Vec::new(),
                 io: self.table.files.io.clone(),
-                has_name_mapping: false,
+                matching: matching(false),
                 counts: PlanCounts::default(),
                 proved: vec![true; request.misses.len()],
             }),

@@ -19,6 +19,6 @@ pub use append_log::AppendLog;
 pub use confine::{lies_below, real_place};
 pub use counters::{FileKind, IoCounters};
 pub use path_map::{PathMap, normalise};
-pub use table_io::{Storage, TableIo};
+pub use table_io::{FileStat, Storage, TableIo};
 pub use write::{Created, WriteFaults, WriteStep};
 pub use writer::FileWriter;

@@ -57,6 +57,16 @@ impl Storage {
     }
 }
 
+/// A file by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileStat {
+    pub name: String,
+    /// Bytes.
+    pub size: u64,
+    /// When it was last changed, in milliseconds since the epoch.
+    pub modified_ms: i64,
+}
+
 /// Access to one table's files: its path map and the roots it may read and write below.
 #[derive(Debug, Clone)]
 pub struct TableIo {
@@ -201,6 +211,41 @@ impl TableIo {
             }
         }
         Ok(parts)
+    }
+
+    /// Size and time of a file.
+    pub async fn stat(&self, location: &str, kind: FileKind) -> Result<FileStat> {
+        let meta = self.head(location, kind).await?;
+        Ok(FileStat {
+            name: location.rsplit('/').next().unwrap_or_default().to_owned(),
+            size: meta.size,
+            modified_ms: meta.last_modified.timestamp_millis(),
+        })
+    }
+
+    /// The files directly below a folder whose names come after `after`, in order of name, with size and time.
+    pub async fn list_stats(&self, folder: &str, after: &str) -> Result<Vec<FileStat>> {
+        let folder = normalise(folder)?;
+        self.check_root(&folder).context("folder", || folder.clone())?;
+        let (path, after) = (PathBuf::from(&folder), after.to_owned());
+        self.storage.counters.record(FileKind::Metadata, 1, 0);
+        let listed = tokio::task::spawn_blocking(move || {
+            let (mut names, _) = names_in(&path)?;
+            names.retain(|name| *name > after);
+            names.sort_unstable();
+            let stat = |name: String| {
+                let meta = std::fs::metadata(path.join(&name))?;
+                let since = meta.modified()?.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+                Ok(FileStat {
+                    size: meta.len(),
+                    modified_ms: i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
+                    name,
+                })
+            };
+            names.into_iter().map(stat).collect::<std::io::Result<Vec<_>>>()
+        });
+        let listed = listed.await.map_err(|e| Error::internal("a blocking task failed").with_source(e))?;
+        listed.map_err(|e| local_error(e, &folder))
     }
 
     /// Names of the files directly below a folder (not recursive).

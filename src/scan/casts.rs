@@ -16,12 +16,16 @@ pub(super) fn may_read_as(file: &DataType, table: &DataType) -> bool {
         return true;
     }
     match (file, table) {
-        // promotions
-        (T::Int8 | T::Int16 | T::Int32 | T::UInt8 | T::UInt16, T::Int32 | T::Int64) => true,
-        // other writers' spellings of the same integers; a value that does not fit is an error
+        // promotions, and other writers' spellings of the same integers; a value that does not fit is an error
+        (T::Int8 | T::Int16 | T::Int32 | T::UInt8 | T::UInt16, T::Int8 | T::Int16 | T::Int32 | T::Int64) => true,
         (T::UInt32 | T::UInt64 | T::Int64, T::Int64) | (T::UInt32, T::Int32) => true,
         (T::Float16 | T::Float32, T::Float32 | T::Float64) => true,
-        (T::Decimal32(p, s) | T::Decimal64(p, s) | T::Decimal128(p, s), T::Decimal128(to_p, to_s)) => s == to_s && p <= to_p,
+        (T::Decimal32(p, s) | T::Decimal64(p, s) | T::Decimal128(p, s), T::Decimal128(to_p, to_s)) => {
+            s <= to_s && i16::from(*p) - i16::from(*s) <= i16::from(*to_p) - i16::from(*to_s)
+        }
+        // Delta's type widening: every value has one of the wider type that is equal
+        (T::Int8 | T::Int16 | T::Int32, T::Float64) => true,
+        (T::Int8 | T::Int16 | T::Int32 | T::Int64, T::Decimal128(_, _)) => true,
         (T::Date32, T::Timestamp(TimeUnit::Microsecond | TimeUnit::Nanosecond, None)) => true,
         // units and zones: Parquet's isAdjustedToUTC flag is often missing, the table's type decides
         (T::Timestamp(_, _), T::Timestamp(_, _)) => true,

@@ -149,7 +149,7 @@ fn source(kind: HiddenColumn, column: &Column, task: &FileScanTask) -> Result<So
             Some(first) => Source::RowId(i64::try_from(first).map_err(|_| Error::corrupt("a row id is out of range"))?),
             None => null(),
         },
-        HiddenColumn::LastUpdatedSequenceNumber => match origin.first_row_id {
+        HiddenColumn::LastUpdatedSequenceNumber | HiddenColumn::RowCommitVersion => match origin.first_row_id {
             Some(_) => Source::SequenceNumber(origin.sequence_number),
             None => null(),
         },

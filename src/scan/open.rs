@@ -23,7 +23,7 @@ use super::resolve::{ReadPlan, has_id, resolve};
 use super::{ScanContext, Steps};
 use crate::error::{Error, Result};
 use crate::io::TableIo;
-use crate::table::{Column, FileFormat};
+use crate::table::{Column, ColumnMatching, FileFormat};
 
 /// One step of decoding.
 #[derive(Debug)]
@@ -76,15 +76,15 @@ impl FileHandle {
     ///
     /// Errors: those of [`resolve`]; `Unsupported` for an Avro or ORC file without field ids of a
     /// table without name mapping, since columns by position are a rule of Parquet files alone.
-    pub(super) fn resolve(&self, columns: &[Arc<Column>], constants: &[(i32, ArrayRef)], has_name_mapping: bool) -> Result<ReadPlan> {
+    pub(super) fn resolve(&self, columns: &[Arc<Column>], constants: &[(i32, ArrayRef)], matching: ColumnMatching) -> Result<ReadPlan> {
         let fields = self.fields();
-        let by_position = !has_name_mapping && !fields.iter().any(|f| has_id(f));
+        let by_position = matching == ColumnMatching::IdsOrPositions && !fields.iter().any(|f| has_id(f));
         if by_position && !fields.is_empty() && !matches!(self, Self::Parquet(_)) {
             return Err(Error::unsupported(
                 "the file has no field ids and the table no name mapping: set the table property schema.name-mapping.default",
             ));
         }
-        let plan = resolve(columns, fields, constants, has_name_mapping)?;
+        let plan = resolve(columns, fields, constants, matching)?;
         if let Self::Orc(file) = self {
             file.check_zones(&plan)?;
         }
@@ -93,7 +93,9 @@ impl FileHandle {
 
     /// Rows of each unit. An Avro file does not say how many rows it has; they are counted on
     /// reading and must be `recorded`.
-    pub(super) fn units(&self, recorded: u64) -> Result<Vec<u64>> {
+    ///
+    /// Errors: `Corrupt` for an Avro file of which nothing is recorded.
+    pub(super) fn units(&self, recorded: Option<u64>) -> Result<Vec<u64>> {
         match self {
             Self::Parquet(metadata) => {
                 let groups = metadata.metadata().row_groups().iter();
@@ -101,7 +103,9 @@ impl FileHandle {
                     .map(|group| u64::try_from(group.num_rows()).map_err(|_| Error::corrupt("row group with a negative row count")))
                     .collect()
             }
-            Self::Avro(_) => Ok(vec![recorded]),
+            Self::Avro(_) => Ok(vec![
+                recorded.ok_or_else(|| Error::corrupt("nothing tells how many rows the file has"))?,
+            ]),
             Self::Orc(file) => Ok(file.stripe_rows().collect()),
         }
     }

@@ -3,7 +3,8 @@
 //! A field that is absent takes, in this order: its identity partition constant, its initial
 //! default, null; a required field without any of these is an error. Files without field ids
 //! are read by the table's name mapping, or, where it has none, top-level columns by position
-//! (field id `n` is column `n`), as the reference implementation does.
+//! (field id `n` is column `n`), as the reference implementation does. Delta tables tell columns by
+//! their physical names unless they are mapped by id.
 
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use super::adapt::{Adapt, Read};
 use super::casts::{cast_exact, may_read_as};
 use super::variant::is_variant_group;
 use crate::error::{Error, Result};
-use crate::table::Column;
+use crate::table::{Column, ColumnMatching, HiddenColumn};
 
 /// How the wanted columns are made from a file.
 #[derive(Debug, Clone)]
@@ -45,13 +46,12 @@ struct Resolver<'a> {
 /// ids in the field metadata).
 ///
 /// Errors: `Corrupt` for a required column that is nowhere or a type that cannot hold the column's values.
-pub(super) fn resolve(columns: &[Arc<Column>], file: &Fields, constants: &[(i32, ArrayRef)], has_name_mapping: bool) -> Result<ReadPlan> {
-    let matching = if file.iter().any(|f| has_id(f)) {
-        Matching::Ids
-    } else if has_name_mapping {
-        Matching::Names
-    } else {
-        Matching::Positions
+pub(super) fn resolve(columns: &[Arc<Column>], file: &Fields, constants: &[(i32, ArrayRef)], matching: ColumnMatching) -> Result<ReadPlan> {
+    let matching = match matching {
+        ColumnMatching::Names => Matching::Names,
+        _ if file.iter().any(|f| has_id(f)) => Matching::Ids,
+        ColumnMatching::IdsOrNames => Matching::Names,
+        ColumnMatching::IdsOrPositions => Matching::Positions,
     };
     let leaf_total = file.iter().map(|f| leaf_count(f.data_type())).sum();
     let mut resolver = Resolver {
@@ -119,6 +119,10 @@ impl Resolver<'_> {
 
     fn matches(&self, column: &Column, candidate: &Field, index: usize, top_level: bool) -> Result<bool> {
         match self.matching {
+            // Hidden columns that have a name in files have no id there.
+            Matching::Ids if top_level && !column.names.is_empty() && HiddenColumn::from_id(column.id).is_some() => {
+                Ok(column.names.iter().any(|n| n == candidate.name()))
+            }
             Matching::Ids => Ok(field_id(candidate) == Some(column.id)),
             Matching::Names => Ok(column.names.iter().any(|n| n == candidate.name())),
             Matching::Positions if top_level => Ok(usize::try_from(column.id).is_ok_and(|id| id == index + 1)),

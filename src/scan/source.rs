@@ -65,7 +65,7 @@ impl MergeOnReadSource {
         target_partitions: usize,
         fetch: Option<usize>,
     ) -> Self {
-        let rows: u64 = plan.tasks.iter().map(|t| t.record_count).fold(0, u64::saturating_add);
+        let rows: u64 = plan.tasks.iter().map(|t| t.record_count.unwrap_or(0)).fold(0, u64::saturating_add);
         let wanted = usize::try_from(rows / ROWS_PER_PARTITION + 1).unwrap_or(usize::MAX);
         let partitions = wanted.clamp(1, target_partitions.max(1));
         let metrics = ExecutionPlanMetricsSet::new();
@@ -201,7 +201,7 @@ impl PartitionReader {
         let (plan, context) = (&self.source.plan, &self.source.context);
         let handle = FileHandle::open(&plan.io, context, &task.location, task.format).await?;
         let deleted = deleted_rows(&plan.io, context, task).await?;
-        let sets = key_sets(&plan.io, context, task, plan.has_name_mapping).await?;
+        let sets = key_sets(&plan.io, context, task, plan.matching).await?;
         let mut wanted: Vec<Arc<Column>> = self.source.columns.to_vec();
         let mut keys = Vec::with_capacity(sets.len());
         for (set, age) in sets {
@@ -209,9 +209,9 @@ impl PartitionReader {
             wanted.extend(set.columns().iter().cloned());
             keys.push((set, age, start..wanted.len()));
         }
-        let has_name_mapping = plan.has_name_mapping;
+        let matching = plan.matching;
         let io = &plan.io;
-        let plan = handle.resolve(&wanted, &task.constants, has_name_mapping)?;
+        let plan = handle.resolve(&wanted, &task.constants, matching)?;
         let shape = Arc::new(FileShape {
             plan,
             schema: Arc::clone(&self.source.schema),
@@ -225,12 +225,12 @@ impl PartitionReader {
             units.push(next..end);
             next = end;
         }
-        if next != task.record_count {
+        if let Some(recorded) = task.record_count.filter(|recorded| *recorded != next) {
             // Positions would fall on other rows than those that were deleted.
-            let recorded = task.record_count;
-            return Err(Error::corrupt(format!(
-                "data file has {next} rows, its manifest entry says {recorded}"
-            )));
+            return Err(Error::corrupt(format!("data file has {next} rows, its table says {recorded}")));
+        }
+        if let Some(last) = deleted.as_ref().and_then(|set| set.max()).filter(|last| *last >= next) {
+            return Err(Error::corrupt(format!("row {last} of a file of {next} rows is deleted")));
         }
         let selected = match (&self.source.pruner, &handle) {
             (Some(pruner), FileHandle::Parquet(metadata)) => {
@@ -242,7 +242,7 @@ impl PartitionReader {
                     location: &task.location,
                     metadata,
                     constants: &task.constants,
-                    has_name_mapping,
+                    matching,
                     leaves: &shape.plan.leaves,
                     live: live.collect(),
                 };

@@ -67,7 +67,7 @@ fn with_fields(
     for kind in kinds {
         if let Some(field) = snapshot.hidden_column(*kind)? {
             let field = shown(*kind, field);
-            columns.push(kind.column(&field));
+            columns.push(kind.column(&field, snapshot.hidden_names(*kind)));
             fields.push(field);
         }
     }

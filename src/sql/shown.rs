@@ -1,6 +1,6 @@
 //! A snapshot that shows other columns than its own: spelled otherwise, or with hidden ones.
 //!
-//! Scans find columns by field id or by name mapping, so the spelling does not matter to them.
+//! Scans find columns by field id or by their names in files, so the spelling does not matter to them.
 
 use std::sync::Arc;
 
@@ -37,6 +37,9 @@ impl Snapshot for Shown {
     }
     fn hidden_column(&self, kind: HiddenColumn) -> Result<Option<FieldRef>> {
         self.inner.hidden_column(kind)
+    }
+    fn hidden_names(&self, kind: HiddenColumn) -> Vec<String> {
+        self.inner.hidden_names(kind)
     }
     fn identifier_columns(&self) -> Vec<String> {
         self.inner.identifier_columns()

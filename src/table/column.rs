@@ -33,5 +33,17 @@ impl Column {
     }
 }
 
+/// How columns are found in a table's data files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ColumnMatching {
+    /// By field id; in files without ids by position (Iceberg without name mapping).
+    IdsOrPositions,
+    /// By field id; in files without ids by one of the column's names (Iceberg with a name mapping, Delta with columns
+    /// mapped by id).
+    IdsOrNames,
+    /// By name, whatever ids a file has (Delta otherwise).
+    Names,
+}
+
 /// Type name of variants.
 pub const VARIANT: &str = "variant";

@@ -27,17 +27,20 @@ pub enum HiddenColumn {
     RowId,
     /// Sequence number of the commit that last changed the row.
     LastUpdatedSequenceNumber,
+    /// Version of the commit that last changed the row (Delta).
+    RowCommitVersion,
 }
 
 impl HiddenColumn {
     /// All kinds.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::File,
         Self::Position,
         Self::SpecId,
         Self::Partition,
         Self::RowId,
         Self::LastUpdatedSequenceNumber,
+        Self::RowCommitVersion,
     ];
 
     /// Its name in SQL.
@@ -49,6 +52,7 @@ impl HiddenColumn {
             Self::Partition => "_partition",
             Self::RowId => "_row_id",
             Self::LastUpdatedSequenceNumber => "_last_updated_sequence_number",
+            Self::RowCommitVersion => "_row_commit_version",
         }
     }
 
@@ -61,6 +65,8 @@ impl HiddenColumn {
             Self::Partition => 2_147_483_642,
             Self::RowId => 2_147_483_540,
             Self::LastUpdatedSequenceNumber => 2_147_483_539,
+            // Of the reserved range; no format gives it a meaning.
+            Self::RowCommitVersion => 2_147_483_500,
         }
     }
 
@@ -74,12 +80,13 @@ impl HiddenColumn {
         Self::ALL.into_iter().find(|kind| kind.name().eq_ignore_ascii_case(name))
     }
 
-    /// The column that a scan is asked for. Files need not have it, so it is nullable here.
-    pub fn column(self, field: &FieldRef) -> Arc<Column> {
+    /// The column that a scan is asked for, with its names in files that keep it. Files need not have it, so it is
+    /// nullable here.
+    pub fn column(self, field: &FieldRef, names: Vec<String>) -> Arc<Column> {
         Arc::new(Column {
             id: self.id(),
             field: Arc::new(field.as_ref().clone().with_nullable(true)),
-            names: Vec::new(),
+            names,
             initial_default: None,
             children: Vec::new(),
         })
@@ -95,6 +102,6 @@ pub struct FileOrigin {
     pub partition: Option<ArrayRef>,
     /// Row id of the first row. Files without it have no row lineage.
     pub first_row_id: Option<u64>,
-    /// Data sequence number.
+    /// Data sequence number; version of the commit that added the file's rows (Delta).
     pub sequence_number: i64,
 }

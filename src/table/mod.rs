@@ -6,6 +6,7 @@
 //! compared or used as keys.
 
 mod column;
+mod datum_array;
 mod facts;
 mod hidden;
 mod ident;
@@ -14,6 +15,7 @@ mod predicate;
 mod pruning;
 #[cfg(test)]
 pub(crate) mod reference;
+mod residuals;
 mod snapshot;
 mod task;
 
@@ -24,5 +26,6 @@ pub use ident::*;
 pub use metadata::*;
 pub use predicate::*;
 pub use pruning::*;
+pub use residuals::*;
 pub use snapshot::*;
 pub use task::*;

@@ -68,6 +68,10 @@ pub trait Snapshot: Any + Send + Sync + Debug {
     fn hidden_column(&self, _kind: HiddenColumn) -> Result<Option<FieldRef>> {
         Ok(None)
     }
+    /// Names of a hidden column in data files that keep it, where they are known by names.
+    fn hidden_names(&self, _kind: HiddenColumn) -> Vec<String> {
+        Vec::new()
+    }
     /// Names of the columns that identify a row, if declared (Iceberg identifier fields).
     fn identifier_columns(&self) -> Vec<String>;
     /// The files to read and what is deleted in them.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::ArrayRef;
 
-use super::{Column, FileOrigin, Predicate, Pruning};
+use super::{Column, ColumnMatching, FileOrigin, Predicate, Pruning};
 use crate::io::TableIo;
 
 /// What a query needs of a snapshot.
@@ -39,8 +39,8 @@ pub struct ScanPlan {
     pub tasks: Vec<Arc<FileScanTask>>,
     /// Opens the files: knows the table's allowed roots.
     pub io: TableIo,
-    /// True when the table has a name mapping: files without field ids are then read by name, else by position.
-    pub has_name_mapping: bool,
+    /// How columns are found in the files.
+    pub matching: ColumnMatching,
     /// What was left out.
     pub counts: PlanCounts,
     /// For each filter of [`ScanRequest::misses`], whether every row of these files passes it.
@@ -76,8 +76,8 @@ pub struct FileScanTask {
     pub recorded_path: String,
     /// File size in bytes as recorded; 0 when unknown.
     pub size: u64,
-    /// Rows in the file as recorded, before deletes.
-    pub record_count: u64,
+    /// Rows in the file as recorded, before deletes; `None` where nothing tells.
+    pub record_count: Option<u64>,
     /// Constants for columns that are not in the file (identity partition values): field id and an array of one row.
     pub constants: Arc<Vec<(i32, ArrayRef)>>,
     /// What is deleted in the file.
@@ -95,13 +95,13 @@ impl FileScanTask {
         if !deletes.positions.is_empty() || !deletes.equality.is_empty() {
             return None;
         }
-        self.record_count.checked_sub(deletes.vector.as_ref().map_or(0, |v| v.cardinality))
+        self.record_count?.checked_sub(deletes.vector.as_ref().map_or(0, |v| v.cardinality))
     }
 
     /// About as many rows as the file shows.
     pub fn estimated_rows(&self) -> u64 {
         let vector = self.deletes.vector.as_ref().map_or(0, |v| v.cardinality);
-        self.record_count.saturating_sub(vector)
+        self.record_count.unwrap_or(0).saturating_sub(vector)
     }
 }
 
@@ -124,12 +124,25 @@ impl DeleteSet {
 /// A deletion vector inside a file.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct DeletionVectorRef {
+    /// The file that holds it; of a vector that stands in a log, the data file that it is for.
     pub location: String,
     pub offset: u64,
     /// Length of the blob with its length prefix and checksum.
     pub length: u64,
     /// Deleted rows, checked against the blob.
     pub cardinality: u64,
+    pub container: VectorContainer,
+}
+
+/// What a deletion vector lies in.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum VectorContainer {
+    /// A Puffin file (Iceberg).
+    Puffin,
+    /// A file that begins with the version of its format (Delta).
+    Versioned,
+    /// The log (Delta): magic and vector, without length and checksum.
+    Inline(Arc<[u8]>),
 }
 
 /// A position delete file.

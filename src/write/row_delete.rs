@@ -61,7 +61,8 @@ impl RowDelete {
                 }
                 continue;
             };
-            let record_count = target.task.record_count;
+            let unknown = || Error::corrupt("nothing tells how many rows a data file has").with("file", &target.task.recorded_path);
+            let record_count = target.task.record_count.ok_or_else(unknown)?;
             if let Some(last) = rows.max().filter(|last| *last >= record_count) {
                 let message = format!("row {last} is to be deleted of a data file of {record_count} rows");
                 return Err(Error::invalid(message).with("file", &target.task.recorded_path));

@@ -82,11 +82,25 @@ def with_variants(kind, value):
         return value
     if kind == "variant":
         return json.loads(value, parse_float=_json_number)
-    inside = kind[kind.index("<") + 1 : -1]
+    inside = _parts(kind[kind.index("<") + 1 : -1])
     if kind.startswith("struct<"):
-        fields = dict(part.split(": ", 1) for part in inside.split(", "))  # of simple types only
+        fields = dict(part.split(": ", 1) for part in inside)
         return {name: with_variants(fields[name], child) for name, child in value.items()}
-    return [with_variants(inside.split(": ", 1)[1], child) for child in value]
+    if kind.startswith("map<"):
+        return [[key, with_variants(inside[1], child)] for key, child in value]
+    return [with_variants(re.sub(r"^\w+: ", "", inside[0]), child) for child in value]
+
+
+def _parts(text):
+    """The parts of a type's arguments, at the commas that are in no argument of a part."""
+    parts, depth = [""], 0
+    for piece in re.split(r"([<>(),])", text):
+        depth += (piece in ("<", "(")) - (piece in (">", ")"))
+        if piece == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += piece
+    return [part.strip() for part in parts]
 
 
 def _json_number(text):
@@ -203,7 +217,7 @@ def decimal_text(value):
 def date_text(days):
     """Days since 1970-01-01 as `YYYY-MM-DD` in the proleptic Gregorian calendar."""
     year, month, day = civil_from_days(days)
-    return f"{year:04d}-{month:02d}-{day:02d}"
+    return f"{'-' if year < 0 else ''}{abs(year):04d}-{month:02d}-{day:02d}"
 
 
 def civil_from_days(days):
@@ -256,15 +270,19 @@ VARIANT_TEXT = r"(extension<\S*parquet\.variant\S*>|struct<metadata: binary, val
 
 
 def type_text(kind):
-    """A type's name without what does not matter to its values.
-
-    The collection was read with large strings, binaries and lists and with names for list and map
-    children; a server may choose the smaller forms and other child names.
-    """
+    """An Arrow type's name without what does not matter to its values."""
     if isinstance(kind, pa.BaseExtensionType):
         name = kind.extension_name
         return "variant" if name.endswith("parquet.variant") else f"extension<{name}>"
-    text = str(kind)
+    return plain_type(str(kind))
+
+
+def plain_type(text):
+    """The name of a type without what does not matter to its values.
+
+    The collection was read with large strings, binaries and lists, or with views of them, and with names for list
+    and map children; a server may choose the smaller forms and other child names.
+    """
     text = text.replace(" not null", "").replace("large_", "").replace("_view", "")
     text = re.sub(r" \('[^']*'\)", "", text)
     text = re.sub(VARIANT_TEXT, "variant", text)
@@ -273,10 +291,7 @@ def type_text(kind):
 
 def same_type(expected, kind):
     """Whether an Arrow type is the one that `expected.json` names (as text)."""
-    wanted = expected.replace("large_", "").replace(" not null", "")
-    wanted = re.sub(r" \('[^']*'\)", "", wanted)
-    wanted = re.sub(r"list<(\w+): ", "list<", wanted)
-    wanted = wanted.replace("timestamp[us, tz=+00:00]", "timestamp[us, tz=UTC]")
+    wanted = plain_type(expected).replace("timestamp[us, tz=+00:00]", "timestamp[us, tz=UTC]")
     have = type_text(kind).replace("tz=+00:00]", "tz=UTC]")
     if "arrow.uuid" in wanted:
         return True

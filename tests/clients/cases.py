@@ -15,6 +15,7 @@ PROJECT = pathlib.Path(__file__).resolve().parents[2]
 GOLDEN = PROJECT / "tests" / "golden"
 # What a stranger's clone does without; the number only feeds the line that says so.
 TABLES_IN_COLLECTION = 143
+DELTA_TABLES_IN_COLLECTION = 329
 PARQUET_FILES_IN_COLLECTION = 54
 
 
@@ -29,7 +30,8 @@ def missing_line():
     """What to say where the collection is absent."""
     place = os.environ.get("SANDUR_CASES") or "../shared/cases"
     return (
-        f"{TABLES_IN_COLLECTION} tables and {PARQUET_FILES_IN_COLLECTION} Parquet files of other writers were not read: "
+        f"{TABLES_IN_COLLECTION} Iceberg tables, {DELTA_TABLES_IN_COLLECTION} Delta tables and "
+        f"{PARQUET_FILES_IN_COLLECTION} Parquet files of other writers were not read: "
         f"they would have to be in {place} (or where SANDUR_CASES says)"
     )
 
@@ -131,14 +133,14 @@ def toml_string(text):
     return json.dumps(text, ensure_ascii=True)
 
 
-def table_toml(catalog, name, location, path_map=()):
+def table_toml(catalog, name, location, path_map=(), table_format="iceberg"):
     """The lines of one `[[catalog.<catalog>.table]]`."""
     rules = ", ".join(f"{{ from = {toml_string(recorded)}, to = {toml_string(real)} }}" for recorded, real in path_map)
     return [
         "",
         f"[[catalog.{catalog}.table]]",
         f"name = {toml_string(name)}",
-        'format = "iceberg"',
+        f"format = {toml_string(table_format)}",
         f"location = {toml_string(str(location))}",
         f"path_map = [{rules}]",
         "read_only = true",

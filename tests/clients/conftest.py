@@ -113,10 +113,12 @@ def start_server():
 @pytest.fixture(scope="session")
 def server(start_server, tmp_path_factory):
     """The server that most tests talk to: the cases (where present) and tables of the tests' own."""
+    import delta_cases
     import minitable
 
     own = tmp_path_factory.mktemp("own")
     config = cases.catalog_toml(cases.load_all()) if cases.load_all() else ""
+    config += "\n" + delta_cases.catalog_toml(tmp_path_factory.mktemp("delta"))
     config += "\n" + minitable.catalog_toml("own", minitable.standard_tables(own))
     return start_server(config=config)
 
@@ -143,6 +145,7 @@ EXACT = pytest.StashKey()
 UNREAD = pytest.StashKey()
 ANSWERED = pytest.StashKey()  # kinds of questions, one for each that was answered as expected
 UNANSWERED = pytest.StashKey()
+ABSENT = pytest.StashKey()
 BROKEN = pytest.StashKey()
 WRITTEN = pytest.StashKey()
 MERGED = pytest.StashKey()
@@ -150,7 +153,7 @@ SKIPPED = []
 
 
 def pytest_configure(config):
-    for key in (NOT_RUN, REFUSED, DIFFERENT, EXACT, UNREAD, ANSWERED, UNANSWERED, BROKEN, WRITTEN, MERGED):
+    for key in (NOT_RUN, REFUSED, DIFFERENT, EXACT, UNREAD, ANSWERED, UNANSWERED, ABSENT, BROKEN, WRITTEN, MERGED):
         config.stash[key] = []
     if cases.root() is None:
         config.stash[NOT_RUN].append(cases.missing_line())
@@ -181,7 +184,8 @@ def pytest_terminal_summary(terminalreporter, config):
     section(REFUSED, "questions refused with a clear error (tables that break their own format)")
     section(DIFFERENT, "known differences (tests/known-differences.md)")
     section(UNREAD, "published queries that were not put to the server")
-    section(UNANSWERED, "snapshots without an answer to compare with")
+    section(UNANSWERED, "snapshots and versions without an answer to compare with")
+    section(ABSENT, "old versions refused with the name of a data file that the collection lacks")
     section(BROKEN, "damaged files")
     section(WRITTEN, "what deletes wrote")
     section(MERGED, "deletes at the same time")

@@ -14,14 +14,9 @@ import cases
 import published
 import questions
 from conftest import ANSWERED, DIFFERENT, EXACT, NOT_RUN, REFUSED, UNANSWERED, UNREAD, connect
+from row_checks import check_rows, parse_variants, read
 
 ALL = cases.load_all()
-
-
-def read(connection, sql):
-    with connection.cursor() as cursor:
-        cursor.execute(sql)
-        return cursor.fetch_arrow_table()
 
 
 def canonical_rows(connection, case, sql):
@@ -46,37 +41,6 @@ def ask(case, connection, record, sql):
         check_refusal(case, error)
         record(REFUSED, f"{case.name}: {sql}: {cases.ALWAYS_REFUSABLE[case.name]}")
         return None
-
-
-def check_rows(case, table, expected):
-    """A result against an answer: `row_count`, and `columns`, `schema`, `rows`, `sha256` where given."""
-    assert table.num_rows == expected["row_count"]
-    schema = expected.get("schema", [])
-    columns = expected.get("columns") or [name for name, _ in schema]
-    if columns:
-        assert table.column_names == columns
-    for name, kind in schema:
-        field = table.schema.field(name)
-        assert canonical.same_type(kind, field.type), f"column {name}: {field.type} instead of {kind}"
-    rows = canonical.table_rows(table, case.uuid_columns)
-    kinds = dict(case.expected.get("schema", []))
-    for at, name in enumerate(table.column_names):
-        if "variant" in kinds.get(name, ""):
-            parse_variants(table, rows, at, kinds[name])
-    if expected.get("status") == "published_only" and "rows" in expected:
-        assert published.same_rows(expected["rows"], rows), rows[:20]
-        return
-    if "rows" in expected:
-        assert canonical.sorted_lines(rows) == canonical.sorted_lines(expected["rows"])
-    if "sha256" in expected:
-        assert canonical.sha256(table.column_names, rows) == expected["sha256"]
-
-
-def parse_variants(table, rows, at, kind):
-    """Parses the variants of a column in canonical rows where they came as JSON text, not as two binaries."""
-    if "string" in str(table.field(at).type):
-        for row in rows:
-            row[at] = canonical.with_variants(kind, row[at])
 
 
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)

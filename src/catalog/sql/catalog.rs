@@ -12,7 +12,7 @@ use super::database::{BUSY_TIMEOUT, Database};
 use super::lock::WriterLock;
 use super::places::Places;
 use super::rows::{self, Key};
-use crate::config::SqlCatalogConfig;
+use crate::config::{SqlCatalogConfig, TableFormat};
 use crate::error::{Error, Result};
 use crate::table::{Table, TableIdent, TableLocation};
 
@@ -120,12 +120,12 @@ impl Catalog for SqlCatalog {
 
     async fn load_table(&self, ident: &TableIdent) -> Result<Arc<dyn Table>> {
         let location = self.location(ident).await?;
-        self.loader.load(ident, &location).await
+        self.loader.load(TableFormat::Iceberg, ident, &location).await
     }
 
     async fn load_table_at(&self, ident: &TableIdent, metadata_location: &str) -> Result<Arc<dyn Table>> {
         let location = self.location(ident).await?;
-        self.loader.load_at(ident, &location, metadata_location).await
+        self.loader.load_at(TableFormat::Iceberg, ident, &location, metadata_location).await
     }
 
     async fn find_table(&self, schema: &str, table: &str) -> Result<Option<TableIdent>> {

@@ -77,7 +77,7 @@ pub(super) fn files(metadata: &TableMetadata, plan: &ScanPlan) -> String {
             n => format!("{records} in {n} files"),
         };
         vec![
-            task.record_count.to_string(),
+            task.record_count.map_or_else(|| "unknown".to_owned(), |count| count.to_string()),
             task.size.to_string(),
             deletes
                 .vector
@@ -159,7 +159,7 @@ impl Counts {
         let mut equality = HashMap::new();
         for task in tasks {
             counts.data_files += 1;
-            counts.rows = counts.rows.saturating_add(task.record_count);
+            counts.rows = counts.rows.saturating_add(task.record_count.unwrap_or(0));
             let DeleteSet {
                 vector,
                 positions: position_files,

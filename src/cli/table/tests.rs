@@ -15,7 +15,7 @@ fn task(record_count: u64, deletes: DeleteSet) -> Arc<FileScanTask> {
         format: FileFormat::Parquet,
         recorded_path: "/t/a.parquet".into(),
         size: 10,
-        record_count,
+        record_count: Some(record_count),
         constants: Arc::default(),
         deletes,
         origin: FileOrigin::default(),
@@ -29,6 +29,7 @@ fn vector(offset: u64, cardinality: u64) -> DeleteSet {
             offset,
             length: 40,
             cardinality,
+            container: VectorContainer::Puffin,
         })),
         ..DeleteSet::default()
     }

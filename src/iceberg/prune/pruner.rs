@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{MetricsFacts, PartitionProjection, SourceTypes};
 use crate::iceberg::manifest::{EntryRef, Manifest, ManifestContent, ManifestFile};
 use crate::iceberg::spec::TableMetadata;
-use crate::table::{Column, Facts, PlanCounts, Predicate, Pruning, PruningKind, ScanRequest};
+use crate::table::{Column, Facts, PlanCounts, Predicate, Pruning, PruningKind, Residuals, ScanRequest};
 
 /// What one scan prunes by.
 #[derive(Debug)]
@@ -82,7 +82,9 @@ impl<'a> Pruner<'a> {
             }
             let facts = MetricsFacts::new(entry, &self.types);
             if self.pruning.may_match(PruningKind::Metrics, self.predicate, &facts) {
-                self.residuals.judge(entry, projection, &facts);
+                let partition = projection.map(|p| p.of_values(entry.partition()));
+                let known: Vec<&dyn Facts> = partition.iter().map(|p| p as &dyn Facts).chain([&facts as &dyn Facts]).collect();
+                self.residuals.judge(&known);
                 wanted.push(entry);
             } else {
                 self.counts.files_skipped_by_metrics += 1;
@@ -93,46 +95,14 @@ impl<'a> Pruner<'a> {
 
     /// For each filter, whether every row of the files that were wanted passes it.
     pub(in crate::iceberg) fn proved(&self) -> &[bool] {
-        &self.residuals.proved
+        self.residuals.proved()
     }
 
     /// What was left out so far.
     pub(in crate::iceberg) fn counts(&self) -> PlanCounts {
-        let proved = self.residuals.proved.iter().filter(|proved| **proved).count();
         PlanCounts {
-            filters_proved: proved as u64,
+            filters_proved: self.residuals.count(),
             ..self.counts
-        }
-    }
-}
-
-/// Which filters every row of the files so far passes, by partition values or by counts and bounds.
-#[derive(Debug)]
-struct Residuals<'a> {
-    misses: &'a [Predicate],
-    proved: Vec<bool>,
-    pruning: Pruning,
-}
-
-impl<'a> Residuals<'a> {
-    fn new(request: &'a ScanRequest) -> Self {
-        Self {
-            misses: &request.misses,
-            proved: vec![request.pruning.is_on(PruningKind::Residuals); request.misses.len()],
-            pruning: request.pruning,
-        }
-    }
-
-    /// Files are read of which nothing was asked.
-    fn give_up(&mut self) {
-        self.proved.fill(false);
-    }
-
-    fn judge(&mut self, entry: EntryRef<'_>, projection: Option<&PartitionProjection>, metrics: &MetricsFacts<'_>) {
-        for (proved, misses) in self.proved.iter_mut().zip(self.misses).filter(|(proved, _)| **proved) {
-            let may_miss = |facts: &dyn Facts| self.pruning.may_match(PruningKind::Residuals, misses, facts);
-            let by_partition = projection.is_some_and(|p| !may_miss(&p.of_values(entry.partition())));
-            *proved = by_partition || !may_miss(metrics);
         }
     }
 }

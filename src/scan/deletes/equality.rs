@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use crate::cache::{CacheKey, CacheKind};
 use crate::error::{Error, Result, ResultExt};
 use crate::io::TableIo;
-use crate::table::{Column, EqualityDeleteSet};
+use crate::table::{Column, ColumnMatching, EqualityDeleteSet};
 
 use super::super::ScanContext;
 use super::super::adapt::{Read, path_parts};
@@ -98,13 +98,14 @@ fn part_types(column: &Column) -> Vec<DataType> {
     types
 }
 
-pub(super) async fn load(io: &TableIo, context: &Arc<ScanContext>, set: &EqualityDeleteSet, has_name_mapping: bool) -> Result<Arc<KeySet>> {
+pub(super) async fn load(
+    io: &TableIo,
+    context: &Arc<ScanContext>,
+    set: &EqualityDeleteSet,
+    matching: ColumnMatching,
+) -> Result<Arc<KeySet>> {
     let key = CacheKey::new(CacheKind::EqualityDeletes, digest(set), io.cache_scope());
-    context
-        .caches
-        .deletes
-        .get_or_load(key, read(io, context, set, has_name_mapping))
-        .await
+    context.caches.deletes.get_or_load(key, read(io, context, set, matching)).await
 }
 
 /// Names the set: its files with their ages, its keys with their types and defaults.
@@ -119,7 +120,7 @@ fn digest(set: &EqualityDeleteSet) -> String {
     hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
 }
 
-async fn read(io: &TableIo, context: &Arc<ScanContext>, set: &EqualityDeleteSet, has_name_mapping: bool) -> Result<(KeySet, usize)> {
+async fn read(io: &TableIo, context: &Arc<ScanContext>, set: &EqualityDeleteSet, matching: ColumnMatching) -> Result<(KeySet, usize)> {
     let sorts = set.keys.iter().flat_map(|c| part_types(c)).map(SortField::new).collect();
     let converter = RowConverter::new(sorts)
         .map_err(|e| Error::unsupported("equality delete on a column of a type that has no keys").with_source(e))?;
@@ -128,11 +129,11 @@ async fn read(io: &TableIo, context: &Arc<ScanContext>, set: &EqualityDeleteSet,
     for file in &set.files {
         let location: Arc<str> = Arc::from(file.location.as_str());
         let handle = FileHandle::open(io, context, &location, file.format).await?;
-        let plan = handle.resolve(&set.keys, &[], has_name_mapping).context("file", || &location)?;
+        let plan = handle.resolve(&set.keys, &[], matching).context("file", || &location)?;
         if !plan.reads.iter().all(Read::is_from_file) {
             return Err(Error::corrupt("equality delete file lacks a key column").with("file", &location));
         }
-        let units = handle.units(file.record_count).context("file", || &location)?;
+        let units = handle.units(Some(file.record_count)).context("file", || &location)?;
         for unit in 0..units.len() {
             let batches = decode_unit(io, context, &location, &handle, unit, &set.keys, &plan).await?;
             for batch in &batches {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::bitmap::RowSet;
 use crate::error::{Error, Result};
 use crate::io::TableIo;
-use crate::table::FileScanTask;
+use crate::table::{ColumnMatching, FileScanTask};
 
 use super::ScanContext;
 
@@ -21,8 +21,9 @@ use super::ScanContext;
 pub async fn deleted_rows(io: &TableIo, context: &Arc<ScanContext>, task: &FileScanTask) -> Result<Option<Arc<RowSet>>> {
     if let Some(vector) = &task.deletes.vector {
         let rows = vector::load(io, context, vector).await?;
-        if let Some(last) = rows.max().filter(|last| *last >= task.record_count) {
-            let count = task.record_count;
+        if let (Some(last), Some(count)) = (rows.max(), task.record_count)
+            && last >= count
+        {
             return Err(
                 Error::corrupt(format!("deletion vector deletes row {last} of a file of {count} rows"))
                     .with("file", &vector.location)
@@ -51,11 +52,11 @@ pub(super) async fn key_sets(
     io: &TableIo,
     context: &Arc<ScanContext>,
     task: &FileScanTask,
-    has_name_mapping: bool,
+    matching: ColumnMatching,
 ) -> Result<Vec<(Arc<KeySet>, i64)>> {
     let mut sets = Vec::with_capacity(task.deletes.equality.len());
     for deletes in &task.deletes.equality {
-        let set = equality::load(io, context, &deletes.set, has_name_mapping).await?;
+        let set = equality::load(io, context, &deletes.set, matching).await?;
         sets.push((set, deletes.data_sequence_number));
     }
     Ok(sets)

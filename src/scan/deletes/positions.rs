@@ -17,7 +17,7 @@ use crate::cache::{CacheKey, CacheKind};
 use crate::error::{Error, Result, ResultExt};
 use crate::iceberg::spec::{DELETE_FILE_PATH_ID, DELETE_POS_ID};
 use crate::io::TableIo;
-use crate::table::{Column, FileScanTask, PositionDeleteFile};
+use crate::table::{Column, ColumnMatching, FileScanTask, PositionDeleteFile};
 
 use super::super::ScanContext;
 use super::super::open::FileHandle;
@@ -36,7 +36,7 @@ pub(super) async fn load(
     let handle = FileHandle::open(io, context, &location, file.format).await?;
     let units: Vec<usize> = match &handle {
         FileHandle::Parquet(metadata) => row_groups_naming(metadata, io, task)?,
-        other => (0..other.units(file.record_count)?.len()).collect(),
+        other => (0..other.units(Some(file.record_count))?.len()).collect(),
     };
     let mut found = Vec::new();
     for unit in units {
@@ -60,7 +60,7 @@ async fn read(io: &TableIo, context: &Arc<ScanContext>, location: &Arc<str>, han
         column(DELETE_POS_ID, "pos", DataType::Int64),
     ];
     // Without ids the two columns are known by their names, which the specification fixes.
-    let plan = handle.resolve(&columns, &[], true)?;
+    let plan = handle.resolve(&columns, &[], ColumnMatching::IdsOrNames)?;
     let batches = decode_unit(io, context, location, handle, unit, &columns, &plan).await?;
     let names = io.clone();
     let by_file = context.pool.spawn(move |_| collect(&batches, &names)).await?;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::bitmap::RowSet;
-use crate::bitmap::deletion_vector::decode_blob;
+use crate::bitmap::deletion_vector::{decode_blob, decode_vector};
 use crate::cache::{CacheKey, CacheKind};
 use crate::error::{Error, Result, ResultExt};
 use crate::io::{FileKind, TableIo};
-use crate::table::DeletionVectorRef;
+use crate::table::{DeletionVectorRef, VectorContainer};
 
 use super::super::ScanContext;
 
@@ -30,7 +30,17 @@ pub(super) async fn load(io: &TableIo, context: &Arc<ScanContext>, vector: &Dele
         .context("file", || &vector.location)
 }
 
+/// Version of the format of files that hold vectors and nothing else (PROTOCOL.md, "Deletion Vector File Storage Format").
+const FILE_VERSION: u8 = 1;
+
 async fn read(io: &TableIo, context: &Arc<ScanContext>, vector: &DeletionVectorRef) -> Result<(RowSet, usize)> {
+    let cardinality = vector.cardinality;
+    if let VectorContainer::Inline(bytes) = &vector.container {
+        let bytes = Arc::clone(bytes);
+        let rows = context.pool.spawn(move |_| decode_vector(&bytes, Some(cardinality))).await?;
+        let size = rows.memory_size();
+        return Ok((rows, size));
+    }
     let size = io.size(&vector.location, FileKind::Delete).await?;
     let end = vector.offset.checked_add(vector.length).filter(|end| *end <= size);
     let Some(end) = end else {
@@ -45,9 +55,17 @@ async fn read(io: &TableIo, context: &Arc<ScanContext>, vector: &DeletionVectorR
             vector.length
         )));
     }
-    let mut parts = io.read_ranges(&vector.location, FileKind::Delete, &[vector.offset..end]).await?;
+    let mut ranges = vec![vector.offset..end];
+    if vector.container == VectorContainer::Versioned {
+        ranges.insert(0, 0..1);
+    }
+    let mut parts = io.read_ranges(&vector.location, FileKind::Delete, &ranges).await?;
     let blob = parts.pop().ok_or_else(|| Error::internal("a range read gave nothing"))?;
-    let cardinality = vector.cardinality;
+    if let Some(version) = parts.first().and_then(|start| start.first()).filter(|v| **v != FILE_VERSION) {
+        return Err(Error::unsupported(format!(
+            "deletion vector file of version {version}: only version {FILE_VERSION} is known"
+        )));
+    }
     let rows = context.pool.spawn(move |_| decode_blob(&blob, Some(cardinality))).await?;
     let bytes = rows.memory_size();
     Ok((rows, bytes))

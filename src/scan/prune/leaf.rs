@@ -5,17 +5,14 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{
-    DataType, Date32Type, Decimal128Type, Fields, Float32Type, Float64Type, Int32Type, Int64Type, Schema, Time64MicrosecondType, TimeUnit,
-    TimestampMicrosecondType, TimestampNanosecondType,
-};
+use arrow::array::ArrayRef;
+use arrow::datatypes::{DataType, Fields, Schema, TimeUnit};
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::basic::{ColumnOrder, SortOrder, Type as PhysicalType};
 
 use crate::scan::adapt::{Adapt, Read};
 use crate::scan::resolve::resolve;
-use crate::table::{Column, ColumnStats, Datum};
+use crate::table::{Column, ColumnMatching, ColumnStats, Datum};
 
 /// Where a column's values come from in one file.
 #[derive(Debug, Clone)]
@@ -75,10 +72,15 @@ pub(super) fn path_to(columns: &[Arc<Column>], id: i32) -> Option<Arc<Column>> {
 }
 
 /// Where the values of `column` (a [path](path_to)) come from.
-pub(super) fn find(column: &Arc<Column>, metadata: &ArrowReaderMetadata, constants: &[(i32, ArrayRef)], has_name_mapping: bool) -> Source {
+pub(super) fn find(
+    column: &Arc<Column>,
+    metadata: &ArrowReaderMetadata,
+    constants: &[(i32, ArrayRef)],
+    matching: ColumnMatching,
+) -> Source {
     let schema: &Schema = metadata.schema();
     // A column that cannot be resolved is the scan's to complain about.
-    let Ok(plan) = resolve(std::slice::from_ref(column), schema.fields(), constants, has_name_mapping) else {
+    let Ok(plan) = resolve(std::slice::from_ref(column), schema.fields(), constants, matching) else {
         return Source::Unknown;
     };
     let [read] = plan.reads.as_slice() else { return Source::Unknown };
@@ -156,7 +158,9 @@ impl Decode {
         use PhysicalType as P;
         Some(match (physical, file, table) {
             (P::BOOLEAN, T::Boolean, T::Boolean) => Self::Boolean,
-            (P::INT32, T::Int8 | T::Int16 | T::Int32, T::Int32 | T::Int64) | (P::INT32, T::Date32, T::Date32) => Self::Int32(1),
+            (P::INT32, T::Int8 | T::Int16 | T::Int32, T::Int8 | T::Int16 | T::Int32 | T::Int64) | (P::INT32, T::Date32, T::Date32) => {
+                Self::Int32(1)
+            }
             (P::INT64, T::Int64, T::Int64) => Self::Int64(1),
             (P::INT32, T::Date32, T::Timestamp(unit, None)) => Self::Int32(units(*unit) * 86_400),
             (P::INT32, T::Time32(TimeUnit::Millisecond), T::Time64(TimeUnit::Microsecond)) => Self::Int32(1_000),
@@ -235,30 +239,13 @@ fn big_endian(bytes: &[u8]) -> Option<i128> {
 
 /// What a constant column of one row tells.
 fn datum(value: &ArrayRef) -> Option<ColumnStats> {
-    use DataType as T;
     if value.len() != 1 {
         return None;
     }
     if value.is_null(0) {
         return Some(ColumnStats::null());
     }
-    let number = |v: i64| Datum::Number(i128::from(v));
-    Some(ColumnStats::only(match value.data_type() {
-        T::Boolean => Datum::Boolean(value.as_boolean().value(0)),
-        T::Int32 => number(i64::from(value.as_primitive::<Int32Type>().value(0))),
-        T::Date32 => number(i64::from(value.as_primitive::<Date32Type>().value(0))),
-        T::Int64 => number(value.as_primitive::<Int64Type>().value(0)),
-        T::Time64(TimeUnit::Microsecond) => number(value.as_primitive::<Time64MicrosecondType>().value(0)),
-        T::Timestamp(TimeUnit::Microsecond, _) => number(value.as_primitive::<TimestampMicrosecondType>().value(0)),
-        T::Timestamp(TimeUnit::Nanosecond, _) => number(value.as_primitive::<TimestampNanosecondType>().value(0)),
-        T::Decimal128(_, _) => Datum::Number(value.as_primitive::<Decimal128Type>().value(0)),
-        T::Float32 => Datum::Float(f64::from(value.as_primitive::<Float32Type>().value(0))),
-        T::Float64 => Datum::Float(value.as_primitive::<Float64Type>().value(0)),
-        T::Utf8 => Datum::Bytes(value.as_string::<i32>().value(0).as_bytes().to_vec()),
-        T::Binary => Datum::Bytes(value.as_binary::<i32>().value(0).to_vec()),
-        T::FixedSizeBinary(_) => Datum::Bytes(value.as_fixed_size_binary().value(0).to_vec()),
-        _ => return None,
-    }))
+    Datum::at(value, 0).map(ColumnStats::only)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use crate::error::Result;
 use crate::io::TableIo;
 use crate::scan::ScanContext;
 use crate::scan::file::arrow_metadata;
-use crate::table::{Column, Facts, Predicate, Pruning, PruningKind};
+use crate::table::{Column, ColumnMatching, Facts, Predicate, Pruning, PruningKind};
 
 /// What one scan prunes the inside of its files by.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub(in crate::scan) struct FileView<'a> {
     pub(in crate::scan) location: &'a Arc<str>,
     pub(in crate::scan) metadata: &'a Arc<ArrowReaderMetadata>,
     pub(in crate::scan) constants: &'a [(i32, ArrayRef)],
-    pub(in crate::scan) has_name_mapping: bool,
+    pub(in crate::scan) matching: ColumnMatching,
     /// Leaf columns that are decoded.
     pub(in crate::scan) leaves: &'a [usize],
     /// By row group: has it a row that is not deleted?
@@ -112,7 +112,7 @@ impl FilePruner {
         let sources: HashMap<i32, Source> = self
             .columns
             .iter()
-            .map(|(id, column)| (*id, find(column, file.metadata, file.constants, file.has_name_mapping)))
+            .map(|(id, column)| (*id, find(column, file.metadata, file.constants, file.matching)))
             .collect();
         let mut selected = Selected {
             groups: vec![Choice::All; file.live.len()],

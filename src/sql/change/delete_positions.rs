@@ -156,7 +156,7 @@ async fn file_lengths(table: &IcebergTable, branch: &str) -> Result<HashMap<Stri
     let tasks = plan.targets.iter().map(|target| &target.task);
     let lengths = tasks.flat_map(|task| {
         let names = [task.recorded_path.clone(), task.location.to_string()];
-        names.map(|name| (name, task.record_count))
+        names.into_iter().filter_map(|name| Some((name, task.record_count?)))
     });
     Ok(lengths.collect())
 }

@@ -15,7 +15,7 @@ use rusqlite::Connection;
 use super::super::{LoadTable, SwapOutcome, WritableCatalog};
 use super::SqlCatalog;
 use super::database::Database;
-use crate::config::SqlCatalogConfig;
+use crate::config::{SqlCatalogConfig, TableFormat};
 use crate::error::{Error, Result};
 use crate::table::{Table, TableIdent, TableLocation};
 
@@ -25,10 +25,10 @@ struct Nowhere;
 
 #[async_trait]
 impl LoadTable for Nowhere {
-    async fn load(&self, _: &TableIdent, location: &TableLocation) -> Result<Arc<dyn Table>> {
+    async fn load(&self, _: TableFormat, _: &TableIdent, location: &TableLocation) -> Result<Arc<dyn Table>> {
         Err(Error::internal(format!("would load {:?}", location.metadata_file)))
     }
-    async fn load_at(&self, _: &TableIdent, location: &TableLocation, metadata: &str) -> Result<Arc<dyn Table>> {
+    async fn load_at(&self, _: TableFormat, _: &TableIdent, location: &TableLocation, metadata: &str) -> Result<Arc<dyn Table>> {
         Err(Error::internal(format!("would load {metadata} below {}", location.root)))
     }
 }

@@ -60,7 +60,7 @@ pub(in super::super) async fn count(engine: &Engine, table: &str) -> Result<(u64
     let ident = engine.catalogs().find_table(Some("iceberg"), Some(SCHEMA), table).await?;
     let snapshot = engine.catalogs().table(&ident).await?.snapshot(&AsOf::Latest).await?;
     let plan = snapshot.plan_scan(&ScanRequest::default()).await?;
-    let recorded: u64 = plan.tasks.iter().map(|task| task.record_count).sum();
+    let recorded: u64 = plan.tasks.iter().filter_map(|task| task.record_count).sum();
 
     let sql = format!("SELECT count(*) FROM iceberg.{SCHEMA}.{table}");
     let planned = engine.plan(&sql, &Defaults::default()).boxed().await?;

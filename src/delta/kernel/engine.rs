@@ -1,0 +1,90 @@
+//! What the crate is given to read with.
+
+use std::sync::Arc;
+
+use delta_kernel::engine::arrow_expression::ArrowEvaluationHandler;
+use delta_kernel::{Engine, EvaluationHandler, JsonHandler, KernelResult, ParquetHandler, StorageHandler};
+use tokio::runtime::Handle;
+use url::Url;
+
+use super::errors::wrapped;
+use super::json::LogJson;
+use super::parquet::LogParquet;
+use super::storage::LogStorage;
+use crate::error::{Error, Result};
+use crate::io::{FileKind, TableIo};
+
+/// Largest file of a log that is read: a commit, a checkpoint or a part of one.
+const FILE_LIMIT: u64 = 2 << 30;
+
+/// The files of one table's log.
+#[derive(Debug, Clone)]
+pub(super) struct LogFiles {
+    pub(super) io: TableIo,
+    /// Drives the reads; a call of the crate waits for them on a thread of its own.
+    pub(super) runtime: Handle,
+}
+
+impl LogFiles {
+    /// The location of a URL below the table's root.
+    pub(super) fn location(url: &Url) -> KernelResult<String> {
+        location(url).map_err(wrapped)
+    }
+
+    pub(super) fn read(&self, url: &Url) -> KernelResult<bytes::Bytes> {
+        let location = Self::location(url)?;
+        let read = self.io.read(&location, FileKind::Metadata, FILE_LIMIT);
+        self.runtime.block_on(read).map_err(wrapped)
+    }
+}
+
+/// The URL of a folder by its location, with the slash at its end that joins depend on.
+pub(super) fn folder_url(location: &str) -> Result<Url> {
+    Url::from_directory_path(location).map_err(|()| Error::invalid("not a usable path").with("path", location))
+}
+
+fn location(url: &Url) -> Result<String> {
+    let refused = || Error::unsupported("only local files of a Delta log can be read").with("file", url);
+    if url.scheme() != "file" {
+        return Err(refused());
+    }
+    let path = url.to_file_path().map_err(|()| refused())?;
+    path.into_os_string().into_string().map_err(|_| refused())
+}
+
+/// The handlers over one table's files.
+pub(super) struct LogEngine {
+    storage: Arc<LogStorage>,
+    json: Arc<LogJson>,
+    parquet: Arc<LogParquet>,
+    evaluation: Arc<ArrowEvaluationHandler>,
+}
+
+impl LogEngine {
+    pub(super) fn new(files: LogFiles, hides_hint: bool) -> Self {
+        Self {
+            storage: Arc::new(LogStorage::new(files.clone(), hides_hint)),
+            json: Arc::new(LogJson(files.clone())),
+            parquet: Arc::new(LogParquet(files)),
+            evaluation: Arc::new(ArrowEvaluationHandler {}),
+        }
+    }
+}
+
+impl Engine for LogEngine {
+    fn evaluation_handler(&self) -> Arc<dyn EvaluationHandler> {
+        Arc::clone(&self.evaluation) as _
+    }
+
+    fn storage_handler(&self) -> Arc<dyn StorageHandler> {
+        Arc::clone(&self.storage) as _
+    }
+
+    fn json_handler(&self) -> Arc<dyn JsonHandler> {
+        Arc::clone(&self.json) as _
+    }
+
+    fn parquet_handler(&self) -> Arc<dyn ParquetHandler> {
+        Arc::clone(&self.parquet) as _
+    }
+}

@@ -1,0 +1,143 @@
+//! A Delta table and its versions as the engine sees them.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, FieldRef, SchemaRef};
+use async_trait::async_trait;
+
+use super::loader::Log;
+use super::plan::plan;
+use super::version::TableVersion;
+use crate::error::{Error, Result, ResultExt};
+use crate::table::{AsOf, Column, HiddenColumn, ScanPlan, ScanRequest, Snapshot, TYPE_NAME_KEY, Table, TableIdent};
+
+/// A table at one version of its log.
+#[derive(Debug, Clone)]
+pub struct DeltaTable {
+    ident: TableIdent,
+    log: Log,
+    version: Arc<TableVersion>,
+}
+
+impl DeltaTable {
+    pub(super) fn new(ident: TableIdent, log: Log, version: Arc<TableVersion>) -> Self {
+        Self { ident, log, version }
+    }
+
+    async fn version_of(&self, at: &AsOf) -> Result<Arc<TableVersion>> {
+        let number = match at {
+            AsOf::Latest => return Ok(Arc::clone(&self.version)),
+            AsOf::Version(number) => {
+                let none = |_| Error::not_found(format!("version {number} does not exist: versions count from 0"));
+                u64::try_from(*number).map_err(none)?
+            }
+            AsOf::Timestamp(micros) => self.log.number_at(&self.version, *micros).await?,
+            AsOf::Ref(name) => {
+                return Err(Error::unsupported(format!(
+                    "\"{name}\" cannot be a branch or tag: Delta tables have none; ask for a version by its number"
+                )));
+            }
+        };
+        let newest = self.version.log.number();
+        if number > newest {
+            return Err(Error::not_found(format!("version {number} does not exist: the newest is {newest}")));
+        }
+        if number == newest {
+            return Ok(Arc::clone(&self.version));
+        }
+        self.log.version(number).await
+    }
+}
+
+#[async_trait]
+impl Table for DeltaTable {
+    fn ident(&self) -> &TableIdent {
+        &self.ident
+    }
+
+    fn format(&self) -> &'static str {
+        "delta"
+    }
+
+    async fn snapshot(&self, at: &AsOf) -> Result<Arc<dyn Snapshot>> {
+        let version = self.version_of(at).await.context("table", || &self.ident)?;
+        Ok(Arc::new(DeltaSnapshot {
+            ident: self.ident.clone(),
+            commit: self.log.commit(version.log.number()),
+            log: self.log.clone(),
+            version,
+        }))
+    }
+}
+
+/// One version of a Delta table.
+#[derive(Debug, Clone)]
+pub struct DeltaSnapshot {
+    ident: TableIdent,
+    log: Log,
+    version: Arc<TableVersion>,
+    commit: String,
+}
+
+#[async_trait]
+impl Snapshot for DeltaSnapshot {
+    fn table(&self) -> &TableIdent {
+        &self.ident
+    }
+
+    fn id(&self) -> Option<i64> {
+        Some(self.version.number())
+    }
+
+    fn metadata_location(&self) -> &str {
+        &self.commit
+    }
+
+    fn is_same(&self, other: &dyn Snapshot) -> bool {
+        let any: &dyn Any = other;
+        any.downcast_ref::<Self>()
+            .is_some_and(|other| Arc::ptr_eq(&self.version, &other.version))
+    }
+
+    fn schema(&self) -> &SchemaRef {
+        &self.version.schema
+    }
+
+    fn columns(&self) -> &[Arc<Column>] {
+        &self.version.columns
+    }
+
+    fn hidden_column(&self, kind: HiddenColumn) -> Result<Option<FieldRef>> {
+        let (data_type, name, nullable) = match kind {
+            HiddenColumn::File => (DataType::Utf8, "string", false),
+            HiddenColumn::Position => (DataType::Int64, "long", false),
+            HiddenColumn::RowId | HiddenColumn::RowCommitVersion if self.version.tracks_rows() => (DataType::Int64, "long", true),
+            HiddenColumn::RowId | HiddenColumn::RowCommitVersion => {
+                let name = kind.name();
+                let error = Error::unsupported(format!("rows of the table have no {name}: delta.enableRowTracking is not set"));
+                return Err(error.with("table", &self.ident));
+            }
+            HiddenColumn::SpecId | HiddenColumn::Partition | HiddenColumn::LastUpdatedSequenceNumber => return Ok(None),
+        };
+        let metadata = HashMap::from([(TYPE_NAME_KEY.to_owned(), name.to_owned())]);
+        Ok(Some(Arc::new(Field::new(kind.name(), data_type, nullable).with_metadata(metadata))))
+    }
+
+    fn hidden_names(&self, kind: HiddenColumn) -> Vec<String> {
+        self.version.hidden_names(kind)
+    }
+
+    fn identifier_columns(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    async fn plan_scan(&self, request: &ScanRequest) -> Result<ScanPlan> {
+        let planned = async {
+            let files = self.log.files(&self.version).await?;
+            plan(&self.log, &self.version, &files, request)
+        };
+        planned.await.context("table", || &self.ident)
+    }
+}
