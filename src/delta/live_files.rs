@@ -40,6 +40,8 @@ struct Batch {
     statistics: Statistics,
     /// Field id and values of each partition column.
     partition: Vec<(i32, ArrayRef)>,
+    /// Name in the log and values as the log has them.
+    partition_texts: Vec<(String, StringArray)>,
 }
 
 /// A data file.
@@ -66,6 +68,14 @@ impl LiveFile {
     /// Partition values: field id and an array of one row.
     pub(super) fn partition(&self) -> impl Iterator<Item = (i32, ArrayRef)> {
         self.batch.partition.iter().map(|(id, values)| (*id, values.slice(self.row, 1)))
+    }
+
+    /// Partition values as the log has them: the column's name in the log and the text.
+    pub(super) fn partition_texts(&self) -> impl Iterator<Item = (&str, Option<String>)> {
+        self.batch.partition_texts.iter().map(|(name, texts)| {
+            let text = texts.is_valid(self.row).then(|| texts.value(self.row).to_owned());
+            (name.as_str(), text)
+        })
     }
 
     /// What partition values tell.
@@ -188,9 +198,15 @@ impl LiveFiles {
         let values = column("partitionValues")?
             .as_map_opt()
             .ok_or_else(|| Error::internal("partitionValues is no map"))?;
+        let partition_texts = partition_texts(values, &schema.partition)?;
+        let typed = partition_texts
+            .iter()
+            .zip(&schema.partition)
+            .map(|((_, texts), column)| Ok((column.id, partition_value::typed(texts.iter().collect(), column)?)));
         let shared = Arc::new(Batch {
             statistics: schema.statistics.parse(text("stats")?)?,
-            partition: partition_columns(values, &schema.partition)?,
+            partition: typed.collect::<Result<_>>()?,
+            partition_texts,
         });
         let at = |array: &arrow::array::Int64Array, row: usize| array.is_valid(row).then(|| array.value(row));
         self.files.reserve(batch.num_rows());
@@ -220,7 +236,7 @@ impl LiveFiles {
             own += file.path.len() + std::mem::size_of::<LiveFile>();
             own += file.vector.as_ref().map_or(0, |v| v.path_or_inline.len() + 96);
             batches.entry(Arc::as_ptr(&file.batch)).or_insert_with(|| {
-                let partition: usize = file.batch.partition.iter().map(|(_, a)| a.get_array_memory_size()).sum();
+                let partition: usize = file.batch.partition.iter().map(|(_, a)| 2 * a.get_array_memory_size()).sum();
                 partition + file.batch.statistics.memory_size()
             });
         }
@@ -228,13 +244,13 @@ impl LiveFiles {
     }
 }
 
-/// The values of each partition column, by the names that the log knows them by.
-fn partition_columns(values: &MapArray, columns: &[Arc<Column>]) -> Result<Vec<(i32, ArrayRef)>> {
+/// The texts of each partition column, by the names that the log knows them by.
+fn partition_texts(values: &MapArray, columns: &[Arc<Column>]) -> Result<Vec<(String, StringArray)>> {
     let broken = || Error::internal("partitionValues is no map of texts");
     let keys = values.keys().as_string_opt::<i32>().ok_or_else(broken)?;
     let texts: &StringArray = values.values().as_string_opt::<i32>().ok_or_else(broken)?;
     let offsets = values.value_offsets();
-    let typed = columns.iter().map(|column| {
+    let found = columns.iter().map(|column| {
         let name = column.names.first().map_or("", String::as_str);
         let of_row = |row: usize| {
             if values.is_null(row) {
@@ -245,8 +261,7 @@ fn partition_columns(values: &MapArray, columns: &[Arc<Column>]) -> Result<Vec<(
             let at = entries.find(|at| keys.value(*at) == name)?;
             texts.is_valid(at).then(|| texts.value(at))
         };
-        let column_texts = (0..values.len()).map(of_row).collect();
-        Ok((column.id, partition_value::typed(column_texts, column)?))
+        (name.to_owned(), (0..values.len()).map(of_row).collect())
     });
-    typed.collect()
+    Ok(found.collect())
 }

@@ -282,6 +282,13 @@ impl Log {
         .await
     }
 
+    /// The oldest version that can be made again.
+    ///
+    /// Errors: `NotFound` where there is none.
+    pub(super) async fn oldest(&self) -> Result<u64> {
+        self.run(|io, runtime, root| LogVersion::oldest(io, runtime, root)).await
+    }
+
     /// The version that was current at a time in microseconds since the epoch.
     ///
     /// Errors: `NotFound` before the oldest one that can be made again.

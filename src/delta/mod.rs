@@ -6,9 +6,11 @@
 //!
 //! Invariant: a query on a table that did not change reads nothing of its log.
 
+mod commit;
 mod kernel;
 mod live_files;
 mod loader;
+mod metadata_tables;
 mod partition_value;
 mod paths;
 mod plan;

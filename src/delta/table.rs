@@ -8,10 +8,11 @@ use arrow::datatypes::{DataType, Field, FieldRef, SchemaRef};
 use async_trait::async_trait;
 
 use super::loader::Log;
+use super::metadata_tables::metadata_table;
 use super::plan::plan;
 use super::version::TableVersion;
-use crate::error::{Error, Result, ResultExt};
-use crate::table::{AsOf, Column, HiddenColumn, ScanPlan, ScanRequest, Snapshot, TYPE_NAME_KEY, Table, TableIdent};
+use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::table::{AsOf, Column, HiddenColumn, MetadataTable, ScanPlan, ScanRequest, Snapshot, TYPE_NAME_KEY, Table, TableIdent};
 
 /// A table at one version of its log.
 #[derive(Debug, Clone)]
@@ -26,7 +27,19 @@ impl DeltaTable {
         Self { ident, log, version }
     }
 
-    async fn version_of(&self, at: &AsOf) -> Result<Arc<TableVersion>> {
+    pub(super) fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// Where the newest version's commit is.
+    pub(super) fn newest_commit(&self) -> String {
+        self.log.commit(self.version.log.number())
+    }
+
+    /// The version asked for.
+    ///
+    /// Errors: `NotFound` for one that never was or can no longer be made, naming the oldest one that can.
+    pub(super) async fn version_of(&self, at: &AsOf) -> Result<Arc<TableVersion>> {
         let number = match at {
             AsOf::Latest => return Ok(Arc::clone(&self.version)),
             AsOf::Version(number) => {
@@ -47,7 +60,16 @@ impl DeltaTable {
         if number == newest {
             return Ok(Arc::clone(&self.version));
         }
-        self.log.version(number).await
+        match self.log.version(number).await {
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                let oldest = self.log.oldest().await;
+                let left = oldest.map_or_else(|_| String::new(), |oldest| format!("; the oldest one that is left is {oldest}"));
+                Err(Error::not_found(format!(
+                    "version {number} can no longer be read: its log was cleaned away{left}"
+                )))
+            }
+            other => other,
+        }
     }
 }
 
@@ -69,6 +91,10 @@ impl Table for DeltaTable {
             log: self.log.clone(),
             version,
         }))
+    }
+
+    fn metadata_table(&self, name: &str, at: &AsOf) -> Result<Arc<dyn MetadataTable>> {
+        metadata_table(self, name, at)
     }
 }
 

@@ -5,18 +5,25 @@ use std::sync::Arc;
 use arrow::array::{Array, AsArray, StructArray};
 use arrow::datatypes::{Int32Type, Int64Type};
 
+use serde::Deserialize;
+
 use super::paths::locate;
 use crate::error::{Error, Result};
 use crate::io::TableIo;
 use crate::table::{DeletionVectorRef, VectorContainer};
 
 /// A deletion vector as the log describes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct Descriptor {
     /// `u`: a file by its id, below the table; `p`: a file by its path; `i`: the vector itself.
+    #[serde(rename = "storageType")]
     pub(super) storage: String,
+    #[serde(rename = "pathOrInlineDv")]
     pub(super) path_or_inline: String,
+    #[serde(default)]
     pub(super) offset: Option<i32>,
+    #[serde(rename = "sizeInBytes")]
     pub(super) size: i32,
     pub(super) cardinality: i64,
 }

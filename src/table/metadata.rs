@@ -29,6 +29,7 @@ pub const METADATA_TABLES: &[&str] = &[
     "all_entries",
     "all_manifests",
     "health",
+    "detail",
 ];
 
 /// A branch or tag of a table.

@@ -184,8 +184,8 @@ class DeltaTable:
 
     @property
     def oldest_version(self):
-        """The oldest version that can be read."""
-        return min(version for version, entry in self.versions.items() if "row_count" in entry)
+        """The oldest version whose log is there."""
+        return min(version for version in self.versions if self.version_answer(version) is not Missing.LOG)
 
 
 def comparable(doc, zone=None):

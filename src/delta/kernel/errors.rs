@@ -17,6 +17,11 @@ pub(super) fn wrapped(error: Error) -> KernelError {
 
 /// The crate's error as ours: our own that is inside, or the kind that its variant means.
 pub(super) fn own(error: &KernelError) -> Error {
+    own_of("file actions", error)
+}
+
+/// As [`own`], where something else of the log was read.
+pub(super) fn own_of(what: &str, error: &KernelError) -> Error {
     let bare = error.without_backtrace();
     if let Some(inside) = find(bare) {
         return inside;
@@ -37,7 +42,7 @@ pub(super) fn own(error: &KernelError) -> Error {
     if text.len() < said.len() {
         text.push_str(" ..");
     }
-    Error::new(kind, format!("the Delta log cannot be read: {text}"))
+    Error::new(kind, format!("the Delta log's {what} cannot be read: {text}"))
 }
 
 /// Most characters of a foreign message that are repeated.

@@ -1,10 +1,10 @@
 //! A version of a table's log: what its protocol and metadata say, and which files it has.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use delta_kernel::history_manager::{HistoryCommitType, latest_version_as_of};
+use delta_kernel::history_manager::{HistoryCommitType, get_earliest_commit, latest_version_as_of};
 use delta_kernel::scan::StatsOptions;
 use delta_kernel::table_features::Operation;
 use delta_kernel::{KernelError, KernelResult, Snapshot, SnapshotRef};
@@ -12,8 +12,8 @@ use tokio::runtime::Handle;
 
 use super::actions::{FileKey, of_commits, of_replay};
 use super::engine::{LogEngine, LogFiles, folder_url};
-use super::errors::own;
-use crate::error::{Error, Result};
+use super::errors::{own, own_of};
+use crate::error::{Error, Result, ResultExt};
 use crate::io::TableIo;
 
 /// Versions of the protocol that a table asks of those who read and write it.
@@ -23,6 +23,14 @@ pub(in crate::delta) struct Protocol {
     pub(in crate::delta) writer: i32,
     pub(in crate::delta) reader_features: Vec<String>,
     pub(in crate::delta) writer_features: Vec<String>,
+}
+
+impl Protocol {
+    /// All features, each once, in order of name.
+    pub(in crate::delta) fn features(&self) -> Vec<String> {
+        let all: BTreeSet<&String> = self.reader_features.iter().chain(&self.writer_features).collect();
+        all.into_iter().cloned().collect()
+    }
 }
 
 /// What changed between two versions.
@@ -78,7 +86,21 @@ impl LogVersion {
             }
             built => built,
         };
-        Self::of(&built.map_err(|e| own(&e))?)
+        let log = || format!("{root}/_delta_log");
+        let built = built.map_err(|e| match e.without_backtrace() {
+            KernelError::EmptyLog => Error::not_found("there is no Delta log, or none of its commits and checkpoints is left"),
+            _ => own_of("protocol and metadata", &e),
+        });
+        Self::of(&built.context("log", log)?).context("log", log)
+    }
+
+    /// The oldest version that can be made again.
+    ///
+    /// Errors: `NotFound` where there is none.
+    pub(in crate::delta) fn oldest(io: &TableIo, runtime: &Handle, root: &str) -> Result<u64> {
+        let log = folder_url(&format!("{root}/_delta_log"))?;
+        let found = get_earliest_commit(&engine(io, runtime, false), &log, None, HistoryCommitType::Recreatable);
+        found.map_err(|e| own(&e))
     }
 
     /// The newest version now, reading what is newer than this one only.
@@ -96,7 +118,9 @@ impl LogVersion {
 
     fn of(snapshot: &SnapshotRef) -> Result<Self> {
         let table = snapshot.table_configuration();
-        table.ensure_operation_supported(Operation::Scan).map_err(|e| own(&e))?;
+        table
+            .ensure_operation_supported(Operation::Scan)
+            .map_err(|e| own_of("protocol", &e))?;
         let (protocol, metadata) = (table.protocol(), table.metadata());
         if metadata.format_provider() != "parquet" {
             let provider = metadata.format_provider();

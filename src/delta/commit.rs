@@ -1,0 +1,159 @@
+//! One commit of a log, action by action: for what looks at changes instead of at the table.
+//!
+//! A line of a commit is a JSON object with one action (PROTOCOL.md, "Actions"). Actions that are not known here
+//! are passed over: whether a table may be read at all was decided when its version was opened.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::loader::Log;
+use super::vectors::Descriptor;
+use crate::error::{Error, ErrorKind, Result, ResultExt};
+use crate::io::FileKind;
+
+/// Largest commit that is read.
+const COMMIT_LIMIT: u64 = 1 << 30;
+
+/// A file that a commit adds or removes, or that holds changed rows.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct FileAction {
+    pub(super) path: String,
+    #[serde(default)]
+    pub(super) partition_values: Option<HashMap<String, Option<String>>>,
+    #[serde(default)]
+    pub(super) size: Option<i64>,
+    #[serde(default)]
+    pub(super) data_change: bool,
+    #[serde(default)]
+    pub(super) stats: Option<String>,
+    #[serde(default)]
+    pub(super) deletion_vector: Option<Descriptor>,
+    #[serde(default)]
+    pub(super) base_row_id: Option<i64>,
+    #[serde(default)]
+    pub(super) default_row_commit_version: Option<i64>,
+}
+
+/// What a commit says of the table anew.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct MetadataAction {
+    #[serde(default)]
+    pub(super) partition_columns: Vec<String>,
+    #[serde(default)]
+    pub(super) configuration: BTreeMap<String, Option<String>>,
+}
+
+/// A commit.
+#[derive(Debug, Default)]
+pub(super) struct Commit {
+    pub(super) number: u64,
+    /// Milliseconds since the epoch: the commit's own time where it has one, else its file's.
+    pub(super) millis: i64,
+    pub(super) info: Map<String, Value>,
+    pub(super) metadata: Option<MetadataAction>,
+    pub(super) added: Vec<FileAction>,
+    pub(super) removed: Vec<FileAction>,
+    pub(super) changes: Vec<FileAction>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Line {
+    #[serde(default)]
+    add: Option<FileAction>,
+    #[serde(default)]
+    remove: Option<FileAction>,
+    #[serde(default)]
+    cdc: Option<FileAction>,
+    #[serde(default)]
+    meta_data: Option<MetadataAction>,
+    #[serde(default)]
+    commit_info: Option<Map<String, Value>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct InfoLine {
+    #[serde(default)]
+    commit_info: Option<Map<String, Value>>,
+}
+
+impl Log {
+    /// A commit; `None` where its file is gone.
+    ///
+    /// Errors: `Corrupt` for a line that is no action, naming the file.
+    pub(super) async fn read_commit(&self, number: u64) -> Result<Option<Commit>> {
+        self.parse_commit(number, |text, commit| {
+            for line in text.lines().filter(|line| !line.trim().is_empty()) {
+                let line: Line = serde_json::from_str(line).map_err(broken)?;
+                commit.added.extend(line.add);
+                commit.removed.extend(line.remove);
+                commit.changes.extend(line.cdc);
+                commit.metadata = line.meta_data.or(commit.metadata.take());
+                if let Some(info) = line.commit_info {
+                    commit.info = info;
+                }
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// What a commit says of itself, without its other actions; `None` where its file is gone.
+    ///
+    /// Errors: as [`Self::read_commit`].
+    pub(super) async fn read_commit_info(&self, number: u64) -> Result<Option<Commit>> {
+        self.parse_commit(number, |text, commit| {
+            for line in text.lines().filter(|line| line.contains("\"commitInfo\"")) {
+                let line: InfoLine = serde_json::from_str(line).map_err(broken)?;
+                if let Some(info) = line.commit_info {
+                    commit.info = info;
+                    break;
+                }
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    async fn parse_commit(&self, number: u64, parse: impl FnOnce(&str, &mut Commit) -> Result<()>) -> Result<Option<Commit>> {
+        let file = self.commit(number);
+        let stat = match self.io.stat(&file, FileKind::Metadata).await {
+            Ok(stat) => stat,
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(e),
+        };
+        let bytes = self.io.read(&file, FileKind::Metadata, COMMIT_LIMIT).await?;
+        let mut commit = Commit {
+            number,
+            millis: stat.modified_ms,
+            ..Commit::default()
+        };
+        let text = std::str::from_utf8(&bytes).map_err(|e| Error::corrupt("a commit is no text").with_source(e));
+        text.and_then(|text| parse(text, &mut commit)).context("file", || &file)?;
+        if let Some(own) = commit.info.get("inCommitTimestamp").and_then(Value::as_i64) {
+            commit.millis = own;
+        }
+        Ok(Some(commit))
+    }
+
+    /// Numbers of the commits whose files are there, up to one, in order.
+    pub(super) async fn commit_numbers(&self, newest: u64) -> Result<Vec<u64>> {
+        let names = self.io.list_files(&format!("{}/_delta_log", self.root)).await?;
+        let numbers = names.iter().filter_map(|name| {
+            let digits = name
+                .strip_suffix(".json")
+                .filter(|d| d.len() == 20 && d.bytes().all(|b| b.is_ascii_digit()))?;
+            digits.parse::<u64>().ok().filter(|number| *number <= newest)
+        });
+        Ok(numbers.collect())
+    }
+}
+
+fn broken(e: serde_json::Error) -> Error {
+    Error::corrupt("a line of a commit is no action").with_source(e)
+}
