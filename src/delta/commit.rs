@@ -31,10 +31,21 @@ pub(super) struct FileAction {
     pub(super) stats: Option<String>,
     #[serde(default)]
     pub(super) deletion_vector: Option<Descriptor>,
+}
+
+impl FileAction {
+    /// Rows of the file before deletes, where its statistics tell.
+    pub(super) fn record_count(&self) -> Option<u64> {
+        let statistics: Statistics = serde_json::from_str(self.stats.as_deref()?).ok()?;
+        statistics.num_records
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Statistics {
     #[serde(default)]
-    pub(super) base_row_id: Option<i64>,
-    #[serde(default)]
-    pub(super) default_row_commit_version: Option<i64>,
+    num_records: Option<u64>,
 }
 
 /// What a commit says of the table anew.

@@ -24,6 +24,11 @@ pub(super) struct FileSchema {
 }
 
 impl FileSchema {
+    /// The columns that the table is partitioned by.
+    pub(super) fn partition(&self) -> &[Arc<Column>] {
+        &self.partition
+    }
+
     /// For a table of these columns, some of which it is partitioned by.
     pub(super) fn new(columns: &[Arc<Column>], partition: Vec<Arc<Column>>) -> Self {
         let is_data = |column: &&Arc<Column>| !partition.iter().any(|p| p.id == column.id);

@@ -297,4 +297,14 @@ impl Log {
         let millis = micros.div_euclid(1_000);
         self.run(move |io, runtime, _| log.version_at(millis, io, runtime)).await
     }
+
+    /// The first version at or after a time in microseconds since the epoch.
+    ///
+    /// Errors: `NotFound` after the newest one.
+    pub(super) async fn number_after(&self, newest: &Arc<TableVersion>, micros: i64) -> Result<u64> {
+        let log = newest.log.clone();
+        // A time between two milliseconds is after the first of them.
+        let millis = micros.div_euclid(1_000) + i64::from(micros.rem_euclid(1_000) > 0);
+        self.run(move |io, runtime, _| log.version_after(millis, io, runtime)).await
+    }
 }

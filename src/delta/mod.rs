@@ -6,6 +6,7 @@
 //!
 //! Invariant: a query on a table that did not change reads nothing of its log.
 
+mod changes;
 mod commit;
 mod kernel;
 mod live_files;

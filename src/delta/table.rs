@@ -7,12 +7,15 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, FieldRef, SchemaRef};
 use async_trait::async_trait;
 
+use super::changes::DeltaChanges;
 use super::loader::Log;
 use super::metadata_tables::metadata_table;
 use super::plan::plan;
 use super::version::TableVersion;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
-use crate::table::{AsOf, Column, HiddenColumn, MetadataTable, ScanPlan, ScanRequest, Snapshot, TYPE_NAME_KEY, Table, TableIdent};
+use crate::table::{
+    AsOf, ChangeRange, Column, HiddenColumn, MetadataTable, Moment, ScanPlan, ScanRequest, Snapshot, TYPE_NAME_KEY, Table, TableIdent,
+};
 
 /// A table at one version of its log.
 #[derive(Debug, Clone)]
@@ -47,6 +50,7 @@ impl DeltaTable {
                 u64::try_from(*number).map_err(none)?
             }
             AsOf::Timestamp(micros) => self.log.number_at(&self.version, *micros).await?,
+            AsOf::Changes(_) => return Err(Error::internal("changes are no version")),
             AsOf::Ref(name) => {
                 return Err(Error::unsupported(format!(
                     "\"{name}\" cannot be a branch or tag: Delta tables have none; ask for a version by its number"
@@ -73,6 +77,33 @@ impl DeltaTable {
     }
 }
 
+impl DeltaTable {
+    /// The changes of a range; times stand for the first version not before the one and the last not after the other.
+    async fn changes(&self, range: &ChangeRange) -> Result<DeltaChanges> {
+        let negative = |number: i64| Error::not_found(format!("version {number} does not exist: versions count from 0"));
+        let newest = self.version.log.number();
+        let since = match range.since {
+            Moment::Version(number) => u64::try_from(number).map_err(|_| negative(number))?,
+            Moment::Timestamp(micros) => self.log.number_after(&self.version, micros).await?,
+        };
+        let until = match range.until {
+            None => Arc::clone(&self.version),
+            Some(Moment::Version(number)) => self.version_of(&AsOf::Version(number)).await?,
+            Some(Moment::Timestamp(micros)) => self.version_of(&AsOf::Timestamp(micros)).await?,
+        };
+        if since > newest {
+            return Err(Error::not_found(format!("version {since} does not exist: the newest is {newest}")));
+        }
+        if since > until.log.number() {
+            let last = until.log.number();
+            return Err(Error::invalid(format!(
+                "the range begins at version {since} and ends before, at {last}"
+            )));
+        }
+        DeltaChanges::new(self.ident.clone(), self.log.clone(), since, until)
+    }
+}
+
 #[async_trait]
 impl Table for DeltaTable {
     fn ident(&self) -> &TableIdent {
@@ -84,6 +115,10 @@ impl Table for DeltaTable {
     }
 
     async fn snapshot(&self, at: &AsOf) -> Result<Arc<dyn Snapshot>> {
+        if let AsOf::Changes(range) = at {
+            let changes = self.changes(range).await.context("table", || &self.ident)?;
+            return Ok(Arc::new(changes));
+        }
         let version = self.version_of(at).await.context("table", || &self.ident)?;
         Ok(Arc::new(DeltaSnapshot {
             ident: self.ident.clone(),

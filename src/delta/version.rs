@@ -71,6 +71,11 @@ impl TableVersion {
             && self.log.id == other.log.id
     }
 
+    /// The columns that the table is partitioned by.
+    pub(super) fn partition_columns(&self) -> &[Arc<Column>] {
+        self.files.partition()
+    }
+
     /// Whether rows have ids that are kept through changes.
     pub(super) fn tracks_rows(&self) -> bool {
         self.properties().get(ROW_TRACKING).is_some_and(|v| v.eq_ignore_ascii_case("true"))

@@ -89,7 +89,7 @@ pub struct Pin {
     #[prost(int64, optional, tag = "5")]
     pub snapshot_id: Option<i64>,
     /// The version that was asked for; none is the newest.
-    #[prost(oneof = "pin::AsOf", tags = "6, 7, 8")]
+    #[prost(oneof = "pin::AsOf", tags = "6, 7, 8, 11")]
     pub as_of: Option<pin::AsOf>,
     /// Metadata table that was asked for.
     #[prost(string, optional, tag = "9")]
@@ -112,6 +112,9 @@ pub mod pin {
         /// Microseconds from the epoch.
         #[prost(int64, tag = "8")]
         Timestamp(i64),
+        /// The changes in a range of versions.
+        #[prost(string, tag = "11")]
+        Changes(String),
     }
 }
 

@@ -16,7 +16,7 @@ use super::adapt::{Adapt, Read};
 use super::casts::{cast_exact, may_read_as};
 use super::variant::is_variant_group;
 use crate::error::{Error, Result};
-use crate::table::{Column, ColumnMatching, HiddenColumn};
+use crate::table::{Column, ColumnMatching, FIRST_RESERVED_ID};
 
 /// How the wanted columns are made from a file.
 #[derive(Debug, Clone)]
@@ -94,7 +94,7 @@ impl Resolver<'_> {
     /// Finds `column` among `siblings`, whose first leaf is `first_leaf`. Indices in the result count all siblings.
     fn field(&mut self, column: &Column, siblings: &Fields, first_leaf: usize, top_level: bool) -> Result<Read> {
         let constant = self.constants.iter().find(|(id, _)| *id == column.id).map(|(_, v)| v);
-        if let (Some(value), true) = (constant, self.matching != Matching::Ids) {
+        if let (Some(value), true) = (constant, self.matching != Matching::Ids || column.id >= FIRST_RESERVED_ID) {
             return constant_of(column, value);
         }
         let mut leaf = first_leaf;
@@ -119,8 +119,8 @@ impl Resolver<'_> {
 
     fn matches(&self, column: &Column, candidate: &Field, index: usize, top_level: bool) -> Result<bool> {
         match self.matching {
-            // Hidden columns that have a name in files have no id there.
-            Matching::Ids if top_level && !column.names.is_empty() && HiddenColumn::from_id(column.id).is_some() => {
+            // Columns of a scan that have a name in files have no id there.
+            Matching::Ids if top_level && !column.names.is_empty() && column.id >= FIRST_RESERVED_ID => {
                 Ok(column.names.iter().any(|n| n == candidate.name()))
             }
             Matching::Ids => Ok(field_id(candidate) == Some(column.id)),

@@ -64,7 +64,7 @@ impl Statements {
             Some(parameters) => self.kept.unpack(parameters).await?,
             None => None,
         };
-        self.run(&statement_from_proto(&ticket), values.as_ref(), schema).await
+        self.run(&statement_from_proto(&ticket)?, values.as_ref(), schema).await
     }
 
     /// Starts a statement. `schema`: as announced.

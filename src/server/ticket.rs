@@ -87,12 +87,14 @@ pub(super) fn statement_to_proto(statement: &Statement, schema: Bytes, parameter
 }
 
 /// The statement of a ticket.
-pub(super) fn statement_from_proto(ticket: &proto::StatementTicket) -> Statement {
-    Statement {
+///
+/// Errors: `InvalidInput` for a version that is none.
+pub(super) fn statement_from_proto(ticket: &proto::StatementTicket) -> Result<Statement> {
+    Ok(Statement {
         sql: ticket.sql.clone(),
         defaults: defaults_from_proto(ticket.defaults.as_ref()),
-        pins: ticket.pins.iter().map(pin_from_proto).collect(),
-    }
+        pins: ticket.pins.iter().map(pin_from_proto).collect::<Result<_>>()?,
+    })
 }
 
 pub(super) fn defaults_to_proto(defaults: &Defaults) -> proto::Defaults {
@@ -125,14 +127,15 @@ fn pin_to_proto(pin: &Pin) -> proto::Pin {
             AsOf::Version(id) => Some(proto::pin::AsOf::Version(*id)),
             AsOf::Ref(name) => Some(proto::pin::AsOf::Reference(name.clone())),
             AsOf::Timestamp(micros) => Some(proto::pin::AsOf::Timestamp(*micros)),
+            AsOf::Changes(range) => Some(proto::pin::AsOf::Changes(range.to_string())),
         },
         part: pin.part.clone(),
         mentions: pin.mentions.clone(),
     }
 }
 
-fn pin_from_proto(pin: &proto::Pin) -> Pin {
-    Pin {
+fn pin_from_proto(pin: &proto::Pin) -> Result<Pin> {
+    Ok(Pin {
         table: TableIdent::new(&pin.catalog, &pin.schema, &pin.table),
         metadata_location: pin.metadata_location.clone(),
         snapshot_id: pin.snapshot_id,
@@ -141,10 +144,11 @@ fn pin_from_proto(pin: &proto::Pin) -> Pin {
             Some(proto::pin::AsOf::Version(id)) => AsOf::Version(*id),
             Some(proto::pin::AsOf::Reference(name)) => AsOf::Ref(name.clone()),
             Some(proto::pin::AsOf::Timestamp(micros)) => AsOf::Timestamp(*micros),
+            Some(proto::pin::AsOf::Changes(range)) => AsOf::Changes(range.parse()?),
         },
         part: pin.part.clone(),
         mentions: pin.mentions.clone(),
-    }
+    })
 }
 
 #[cfg(test)]
@@ -184,7 +188,7 @@ mod tests {
     fn a_ticket_carries_the_statement() {
         let signer = Signer::random().unwrap();
         let ticket = signer.open_statement(&sealed(&signer)).unwrap();
-        assert_eq!(statement_from_proto(&ticket), statement());
+        assert_eq!(statement_from_proto(&ticket).unwrap(), statement());
         assert_eq!(ticket.schema, "schema");
     }
 

@@ -45,6 +45,7 @@ mod source;
 mod spelling;
 mod standard;
 mod start;
+mod table_changes;
 mod three_valued;
 mod together;
 mod types;

@@ -322,6 +322,7 @@ fn place(at: usize, ident: &TableIdent, as_of: &AsOf, part: Option<&str>) -> [St
         AsOf::Version(id) => name += &format!("@{id}"),
         AsOf::Ref(reference) => name += &format!("@{reference}"),
         AsOf::Timestamp(micros) => name += &format!("@{micros}us"),
+        AsOf::Changes(range) => name += &format!("@{range}"),
     }
     ["$".to_owned(), at.to_string(), name]
 }

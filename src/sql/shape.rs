@@ -17,6 +17,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::literals::make_exact;
 use super::row_values::{expand, is_mixed};
 use super::standard::{fetch_as_limit, put_not_inside, usual_escape};
+use super::table_changes::as_versions;
 use crate::error::{Error, Result};
 
 /// Deepest expression, operator chains counted.
@@ -46,6 +47,7 @@ const MAX_PIPES: usize = 64;
 ///
 /// Errors: `InvalidInput` naming the bound.
 pub(super) fn reshape(statement: &mut Ast) -> Result<()> {
+    as_versions(statement)?;
     let mut shaper = Shaper {
         depth: 0,
         copies: MAX_NODES,

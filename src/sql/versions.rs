@@ -26,8 +26,9 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::errors::from_datafusion;
 use super::names::{Names, TableMap};
+use super::table_changes::range;
 use crate::error::{Error, Result, ResultExt};
-use crate::table::AsOf;
+use crate::table::{AsOf, ChangeRange, Moment};
 
 /// A version that is asked for in a way that is not understood.
 pub(super) fn not_understood() -> Error {
@@ -104,6 +105,7 @@ fn version_tokens(tokens: &[TokenWithSpan], at: usize) -> Option<Vec<TokenWithSp
 enum Asked<'a> {
     Version(&'a Expr),
     Time(&'a Expr),
+    Changes(&'a Expr, Option<&'a Expr>),
 }
 
 fn asked(version: &TableVersion) -> Result<Asked<'_>> {
@@ -138,7 +140,11 @@ fn asked(version: &TableVersion) -> Result<Asked<'_>> {
                 _ => Err(not_understood()),
             }
         }
-        TableVersion::Function(_) | TableVersion::Changes { .. } => Err(not_understood()),
+        version @ TableVersion::Changes { .. } => match range(version) {
+            Some((since, until)) => Ok(Asked::Changes(since, until)),
+            None => Err(not_understood()),
+        },
+        TableVersion::Function(_) => Err(not_understood()),
     }
 }
 
@@ -154,7 +160,30 @@ pub(super) fn check(version: &TableVersion) -> Result<()> {
 pub(super) fn fold(version: &TableVersion, state: &SessionState) -> Result<AsOf> {
     match asked(version)? {
         Asked::Version(value) => id_or_name(value),
-        Asked::Time(value) => time(value, state).context("version", || version.to_string()),
+        Asked::Time(value) => time(value, state).map(AsOf::Timestamp).context("version", || version.to_string()),
+        Asked::Changes(since, until) => {
+            let moment = |value: &Expr| moment(value, state).context("version", || value.to_string());
+            Ok(AsOf::Changes(ChangeRange {
+                since: moment(since)?,
+                until: until.map(moment).transpose()?,
+            }))
+        }
+    }
+}
+
+/// An end of a range: a version by its number, else a time.
+fn moment(value: &Expr, state: &SessionState) -> Result<Moment> {
+    let is_number = match value {
+        Expr::UnaryOp { expr, .. } => matches!(expr.as_ref(), Expr::Value(v) if matches!(v.value, Value::Number(..))),
+        Expr::Value(v) => matches!(v.value, Value::Number(..)),
+        _ => false,
+    };
+    if !is_number {
+        return time(value, state).map(Moment::Timestamp);
+    }
+    match id_or_name(value)? {
+        AsOf::Version(number) => Ok(Moment::Version(number)),
+        _ => Err(not_understood()),
     }
 }
 
@@ -199,7 +228,7 @@ fn id_or_name(value: &Expr) -> Result<AsOf> {
 }
 
 /// Microseconds from the epoch of a constant expression; text and times without zone are UTC.
-fn time(value: &Expr, state: &SessionState) -> Result<AsOf> {
+fn time(value: &Expr, state: &SessionState) -> Result<i64> {
     let mut now = state.clone();
     now.mark_start_execution();
     let tables = TableMap::new();
@@ -243,7 +272,7 @@ fn time(value: &Expr, state: &SessionState) -> Result<AsOf> {
 }
 
 /// The point in time that a value means.
-fn micros(scalar: &ScalarValue) -> Result<AsOf> {
+fn micros(scalar: &ScalarValue) -> Result<i64> {
     let no_time = || {
         Error::invalid(format!(
             "{scalar} is no timestamp: write TIMESTAMP '2026-01-31 12:00:00' or a text of that form"
@@ -255,7 +284,7 @@ fn micros(scalar: &ScalarValue) -> Result<AsOf> {
     }
     let utc = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
     match scalar.cast_to(&utc).map_err(|e| no_time().with_source(e))? {
-        ScalarValue::TimestampMicrosecond(Some(micros), _) => Ok(AsOf::Timestamp(micros)),
+        ScalarValue::TimestampMicrosecond(Some(micros), _) => Ok(micros),
         _ => Err(no_time()),
     }
 }
@@ -267,7 +296,7 @@ fn micros(scalar: &ScalarValue) -> Result<AsOf> {
 pub fn parse_as_of(text: &str) -> Result<AsOf> {
     match snapshot_id(text.trim()) {
         Some(id) => Ok(AsOf::Version(id)),
-        None => micros(&ScalarValue::Utf8(Some(text.trim().to_owned()))),
+        None => micros(&ScalarValue::Utf8(Some(text.trim().to_owned()))).map(AsOf::Timestamp),
     }
 }
 

@@ -12,6 +12,9 @@ use arrow::datatypes::FieldRef;
 
 use super::Column;
 
+/// Field ids from here on are no table's: they mean what a scan makes of itself.
+pub const FIRST_RESERVED_ID: i32 = 2_147_483_447;
+
 /// A kind of hidden column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum HiddenColumn {

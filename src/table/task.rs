@@ -92,7 +92,7 @@ impl FileScanTask {
     /// only known by reading; neither is counted on. So is no vector of more rows than the file has.
     pub fn known_rows(&self) -> Option<u64> {
         let deletes = &self.deletes;
-        if !deletes.positions.is_empty() || !deletes.equality.is_empty() {
+        if !deletes.positions.is_empty() || !deletes.equality.is_empty() || deletes.only.is_some() {
             return None;
         }
         self.record_count?.checked_sub(deletes.vector.as_ref().map_or(0, |v| v.cardinality))
@@ -110,6 +110,8 @@ impl FileScanTask {
 #[derive(Debug, Clone, Default)]
 pub struct DeleteSet {
     pub vector: Option<Arc<DeletionVectorRef>>,
+    /// Every row counts as deleted that this vector does not hold: what is asked for is what it deleted.
+    pub only: Option<Arc<DeletionVectorRef>>,
     pub positions: Vec<Arc<PositionDeleteFile>>,
     pub equality: Vec<EqualityDeletes>,
 }
@@ -117,7 +119,7 @@ pub struct DeleteSet {
 impl DeleteSet {
     /// True when nothing is deleted.
     pub fn is_empty(&self) -> bool {
-        self.vector.is_none() && self.positions.is_empty() && self.equality.is_empty()
+        self.vector.is_none() && self.only.is_none() && self.positions.is_empty() && self.equality.is_empty()
     }
 }
 

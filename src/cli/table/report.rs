@@ -164,6 +164,7 @@ impl Counts {
                 vector,
                 positions: position_files,
                 equality: sets,
+                only: _,
             } = &task.deletes;
             if let Some(vector) = vector {
                 vectors.insert((&vector.location, vector.offset), vector.cardinality);

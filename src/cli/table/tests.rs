@@ -6,7 +6,7 @@ use super::command::split_name;
 use super::report::{Counts, aligned};
 use crate::table::{
     DeleteSet, DeletionVectorRef, EqualityDeleteFile, EqualityDeleteSet, EqualityDeletes, FileFormat, FileOrigin, FileScanTask,
-    PositionDeleteFile,
+    PositionDeleteFile, VectorContainer,
 };
 
 fn task(record_count: u64, deletes: DeleteSet) -> Arc<FileScanTask> {
@@ -63,6 +63,7 @@ fn shared_delete_files_count_once_and_younger_data_is_not_touched() {
     });
     let deletes = |data_sequence_number| DeleteSet {
         vector: None,
+        only: None,
         positions: vec![Arc::clone(&position)],
         equality: vec![EqualityDeletes {
             set: Arc::clone(&set),

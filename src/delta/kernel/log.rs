@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use delta_kernel::history_manager::{HistoryCommitType, get_earliest_commit, latest_version_as_of};
+use delta_kernel::history_manager::{HistoryCommitType, first_version_after, get_earliest_commit, latest_version_as_of};
 use delta_kernel::scan::StatsOptions;
 use delta_kernel::table_features::Operation;
 use delta_kernel::{KernelError, KernelResult, Snapshot, SnapshotRef};
@@ -201,6 +201,17 @@ impl LogVersion {
         let engine = engine(io, runtime, false);
         let found = latest_version_as_of(&self.snapshot, &engine, millis, HistoryCommitType::Recreatable);
         found.map(|commit| commit.version).map_err(|e| own(&e))
+    }
+}
+
+impl LogVersion {
+    /// The first version at or after a time in milliseconds since the epoch.
+    ///
+    /// Errors: `NotFound` after the newest one.
+    pub(in crate::delta) fn version_after(&self, millis: i64, io: &TableIo, runtime: &Handle) -> Result<u64> {
+        let engine = engine(io, runtime, false);
+        let found = first_version_after(&self.snapshot, &engine, millis, HistoryCommitType::Published);
+        found.map(|commit| commit.version).map_err(|e| own_of("times", &e))
     }
 }
 

@@ -19,6 +19,18 @@ use super::ScanContext;
 ///
 /// Errors: those of reading delete files; `Corrupt` for a vector of rows that the file does not have.
 pub async fn deleted_rows(io: &TableIo, context: &Arc<ScanContext>, task: &FileScanTask) -> Result<Option<Arc<RowSet>>> {
+    if let Some(only) = &task.deletes.only {
+        let count = task
+            .record_count
+            .ok_or_else(|| Error::corrupt("nothing tells how many rows the file has"))?;
+        let mut all = RowSet::new();
+        all.insert_range(0..count);
+        all.remove_all(vector::load(io, context, only).await?.as_ref());
+        if let Some(vector) = &task.deletes.vector {
+            all.union_with(vector::load(io, context, vector).await?.as_ref());
+        }
+        return Ok(Some(Arc::new(all)));
+    }
     if let Some(vector) = &task.deletes.vector {
         let rows = vector::load(io, context, vector).await?;
         if let (Some(last), Some(count)) = (rows.max(), task.record_count)
