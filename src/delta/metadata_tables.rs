@@ -1,4 +1,5 @@
-//! Metadata tables of Delta tables: `history`, `files`, `delete_files`, `properties`, `detail` (interface.md 4).
+//! Metadata tables of Delta tables: `history`, `files`, `delete_files`, `properties`, and what DESCRIBE DETAIL and SHOW
+//! CREATE TABLE read (interface.md 4).
 //!
 //! Columns are named as Delta's own statements and actions name them.
 
@@ -20,7 +21,7 @@ use super::loader::Log;
 use super::table::DeltaTable;
 use super::version::TableVersion;
 use crate::error::{Error, Result, ResultExt};
-use crate::table::{AsOf, MetadataTable, Table};
+use crate::table::{AsOf, CreateOptions, MetadataTable, Table, create_statement, quoted};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -31,6 +32,7 @@ enum Kind {
     },
     Properties,
     Detail,
+    CreateStatement,
 }
 
 /// The metadata table of a name.
@@ -43,6 +45,7 @@ pub(super) fn metadata_table(table: &DeltaTable, name: &str, at: &AsOf) -> Resul
         "delete_files" => Kind::Files { vectors: true },
         "properties" => Kind::Properties,
         "detail" => Kind::Detail,
+        "create_statement" => Kind::CreateStatement,
         _ => return Err(Error::unsupported(format!("tables of Delta Lake have no metadata table {name}")).with("table", table.ident())),
     };
     if kind == Kind::History && *at != AsOf::Latest {
@@ -91,11 +94,25 @@ impl MetadataTable for DeltaMetadataTable {
                 }
                 Kind::Properties => properties(&version),
                 Kind::Detail => detail(log, &version).await?,
+                Kind::CreateStatement => vec![strings([Some(self.create_statement(&version))])],
             };
             Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns)?.project(wanted)?)
         };
         let batch: Result<RecordBatch> = rows.await;
         Ok(vec![batch.context("table", || self.table.ident())?])
+    }
+}
+
+impl DeltaMetadataTable {
+    fn create_statement(&self, version: &TableVersion) -> String {
+        let options = CreateOptions {
+            format: "delta",
+            partitioned_by: version.log.partition_columns.iter().map(|name| quoted(name)).collect(),
+            location: &self.table.log().root,
+            comment: version.log.description.as_deref(),
+            properties: version.log.properties.clone(),
+        };
+        create_statement(self.table.ident(), &version.schema, &options)
     }
 }
 
@@ -162,6 +179,7 @@ fn fields(kind: Kind) -> Vec<Field> {
             Field::new("data_file_path", DataType::Utf8, false),
             Field::new_struct("deletion_vector", vector_fields(), true),
         ],
+        Kind::CreateStatement => vec![Field::new("createtab_stmt", DataType::Utf8, false)],
         Kind::Properties => vec![Field::new("key", DataType::Utf8, false), text("value")],
         Kind::Detail => vec![
             text("format"),

@@ -66,10 +66,10 @@ impl DeltaTable {
         }
         match self.log.version(number).await {
             Err(e) if e.kind() == ErrorKind::NotFound => {
-                let oldest = self.log.oldest().await;
-                let left = oldest.map_or_else(|_| String::new(), |oldest| format!("; the oldest one that is left is {oldest}"));
+                // Without any commit the log is one checkpoint, which is the newest version.
+                let oldest = self.log.oldest().await.unwrap_or(newest);
                 Err(Error::not_found(format!(
-                    "version {number} can no longer be read: its log was cleaned away{left}"
+                    "version {number} can no longer be read: its log was cleaned away; the oldest one that is left is {oldest}"
                 )))
             }
             other => other,

@@ -20,6 +20,7 @@ mod info_schema;
 mod interrupt;
 mod lists;
 mod literals;
+mod looking;
 mod memory;
 mod metadata;
 mod multisets;

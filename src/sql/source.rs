@@ -10,6 +10,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Wor
 
 use super::dialect::SandurDialect;
 use super::errors::from_parser;
+use super::looking;
 use super::versions::{normalise, not_understood};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -56,6 +57,7 @@ pub(super) fn tokenize(sql: &str) -> Result<Source> {
     expand_table_command(&mut tokens);
     drop_empty_arguments(&mut tokens);
     normalise(&mut tokens);
+    looking::expand(&mut tokens);
     Ok(Source { tokens, parameters })
 }
 

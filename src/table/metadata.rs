@@ -30,6 +30,7 @@ pub const METADATA_TABLES: &[&str] = &[
     "all_manifests",
     "health",
     "detail",
+    "create_statement",
 ];
 
 /// A branch or tag of a table.

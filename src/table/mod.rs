@@ -6,6 +6,7 @@
 //! compared or used as keys.
 
 mod column;
+mod create_statement;
 mod datum_array;
 mod facts;
 mod hidden;
@@ -20,6 +21,7 @@ mod snapshot;
 mod task;
 
 pub use column::*;
+pub use create_statement::*;
 pub use facts::*;
 pub use hidden::*;
 pub use ident::*;

@@ -185,7 +185,8 @@ class DeltaTable:
     @property
     def oldest_version(self):
         """The oldest version whose log is there."""
-        return min(version for version in self.versions if self.version_answer(version) is not Missing.LOG)
+        there = (version for version in self.versions if self.version_answer(version) is not Missing.LOG)
+        return min(there, default=self.version)
 
 
 def comparable(doc, zone=None):

@@ -69,7 +69,7 @@ const REFUSED: &[&str] = &[
     "SHOW VARIABLES",
     "SHOW STATUS",
     "SHOW FUNCTIONS",
-    "SHOW CREATE TABLE t",
+    "SHOW CREATE VIEW t",
     "USE lake.default",
     "PRAGMA table_info(t)",
     // programs
