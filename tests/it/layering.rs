@@ -51,6 +51,7 @@ const RESTRICTED: &[(&[&str], &[&str])] = &[
     // sql/session empties the registry that the engine brings
     (&["object_store"], &["io", "sql/session"]),
     (&["tonic", "arrow_flight"], &["server", "proto", "cli/sql"]),
+    (&["delta_kernel"], &["delta/kernel"]),
 ];
 
 const MAX_LINES: usize = 600;

@@ -119,8 +119,12 @@ fn prepare(warehouse: &Warehouse, with_sample: bool) -> Result<()> {
     if !with_sample {
         return Ok(());
     }
-    let schema = Path::new(&warehouse.iceberg).join(sample::SCHEMA);
-    for table in sample::CARRIED {
+    let carried = [(&warehouse.iceberg, sample::CARRIED), (&warehouse.delta, sample::CARRIED_DELTA)];
+    for (folder, table) in carried
+        .iter()
+        .flat_map(|(folder, tables)| tables.iter().map(move |table| (folder, table)))
+    {
+        let schema = Path::new(folder.as_str()).join(sample::SCHEMA);
         match sample::lay(table, &schema)? {
             Laid::Fresh => tracing::info!(table = table.name, "sample table laid"),
             Laid::Kept => {}
@@ -140,15 +144,15 @@ async fn greet(engine: &Engine, address: SocketAddr, sample: Option<&Warehouse>)
     let mut sql = "SELECT 1";
     if sample.is_some() {
         sql = sample::QUERY;
-        for table in sample::NAMES {
-            let (live, deleted) = match sample::count(engine, table).await {
+        for (catalog, table) in sample::NAMES {
+            let (live, deleted) = match sample::count(engine, catalog, table).await {
                 // its absence was logged
                 Err(e) if e.kind() == ErrorKind::NotFound => continue,
                 counted => counted?,
             };
             out.line(&format!(
                 "{:<30}{live:>5} rows, {deleted:>2} deleted",
-                format!("iceberg.{}.{table}", sample::SCHEMA)
+                format!("{catalog}.{}.{table}", sample::SCHEMA)
             ))?;
         }
     }

@@ -1,5 +1,5 @@
-//! The sample table that other programs wrote: carried inside the binary, laid into the warehouse and named in its
-//! catalog as it is.
+//! The sample tables that other programs wrote: carried inside the binary and laid into the warehouse as they are; Iceberg
+//! tables are named in its catalog.
 //!
 //! A table is laid as a whole when its folder is not there; a folder that is there is never touched, whatever is
 //! in it. `sample/README.md` says what it holds and where it comes from.
@@ -27,7 +27,7 @@ macro_rules! sample_table {
     };
 }
 
-/// All of them.
+/// Iceberg tables.
 pub(in super::super) const CARRIED: &[SampleTable] = &[sample_table! { "customers":
     "data/00000-1-1c31fc7b-bddb-4981-bd04-134f4f842b88-00001.parquet",
     "data/00000-4-a9877e09-6cfa-4097-8bbe-4c661a5c853a-0-00001.parquet",
@@ -43,6 +43,25 @@ pub(in super::super) const CARRIED: &[SampleTable] = &[sample_table! { "customer
     "metadata/v3.metadata.json",
     "metadata/v4.metadata.json",
     "metadata/version-hint.text",
+}];
+
+/// Delta tables.
+pub(in super::super) const CARRIED_DELTA: &[SampleTable] = &[sample_table! { "inventory":
+    "_delta_log/00000000000000000000.crc",
+    "_delta_log/00000000000000000000.json",
+    "_delta_log/00000000000000000001.crc",
+    "_delta_log/00000000000000000001.json",
+    "_delta_log/00000000000000000002.crc",
+    "_delta_log/00000000000000000002.json",
+    "_delta_log/00000000000000000003.crc",
+    "_delta_log/00000000000000000003.json",
+    "_delta_log/00000000000000000004.crc",
+    "_delta_log/00000000000000000004.json",
+    "deletion_vector_ef36d1ba-6ea7-405a-93ae-fabfaa95db41.bin",
+    "deletion_vector_f16e27f4-1499-4a7c-9262-e42afeb38710.bin",
+    "part-00000-4d83f41b-748f-4722-98a6-f8af6ddffaf0-c000.snappy.parquet",
+    "part-00000-6448df6c-00ee-4cc8-a9cd-122ac3d6e791-c000.snappy.parquet",
+    "part-00000-6af6073d-2911-47b2-a40d-0208a15fd98f-c000.snappy.parquet",
 }];
 
 /// What became of a sample table.
@@ -156,7 +175,7 @@ mod tests {
     fn every_file_of_the_sample_folder_is_carried() {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("sample");
         let warehouse = tempfile::tempdir().unwrap();
-        for table in CARRIED {
+        for table in CARRIED.iter().chain(CARRIED_DELTA) {
             assert_eq!(lay(table, warehouse.path()).unwrap(), Laid::Fresh);
             assert_eq!(
                 files(&warehouse.path().join(table.name)),
@@ -170,7 +189,7 @@ mod tests {
             .map(|e| e.unwrap().file_name())
             .collect();
         laid.sort();
-        assert_eq!(laid, ["customers"]);
+        assert_eq!(laid, ["customers", "inventory"]);
     }
 
     #[test]

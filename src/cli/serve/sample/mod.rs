@@ -1,4 +1,4 @@
-//! The sample tables of `sandur serve --sample`: one that other programs wrote and two that are made here.
+//! The sample tables of `sandur serve --sample`: two that other programs wrote and two that are made here.
 
 mod carried;
 mod made;
@@ -15,14 +15,19 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::sql::{Defaults, Engine, from_datafusion};
 use crate::table::{AsOf, ScanRequest, TableIdent};
 
-pub(super) use carried::{CARRIED, Laid, lay};
+pub(super) use carried::{CARRIED, CARRIED_DELTA, Laid, lay};
 pub(super) use made::make;
 
-/// The schema of the sample tables, in the warehouse's catalog `iceberg`.
+/// The schema of the sample tables, in the warehouse's catalogs `iceberg` and `delta`.
 pub(super) const SCHEMA: &str = "sample";
 
-/// The sample tables in the order in which they are listed.
-pub(super) const NAMES: [&str; 3] = ["orders", "customers", "measurements"];
+/// The sample tables with their catalogs, in the order in which they are listed.
+pub(super) const NAMES: [(&str, &str); 4] = [
+    ("iceberg", "orders"),
+    ("iceberg", "customers"),
+    ("iceberg", "measurements"),
+    ("delta", "inventory"),
+];
 
 /// A statement that shows rows of a sample table; without quotes, see `greeting`.
 pub(super) const QUERY: &str = "SELECT * FROM iceberg.sample.customers ORDER BY id LIMIT 5";
@@ -47,7 +52,7 @@ pub(super) async fn register(catalog: &dyn WritableCatalog, name: &str, root: &P
 }
 
 async fn all_named(catalog: &dyn WritableCatalog, name: &str) -> Result<bool> {
-    for table in NAMES {
+    for (_, table) in NAMES.into_iter().filter(|(of, _)| *of == "iceberg") {
         if catalog.pointer(&TableIdent::new(name, SCHEMA, table)).await?.is_none() {
             return Ok(false);
         }
@@ -56,13 +61,13 @@ async fn all_named(catalog: &dyn WritableCatalog, name: &str) -> Result<bool> {
 }
 
 /// Live rows, counted by a query, and deleted rows: those that the data files hold beyond them.
-pub(in super::super) async fn count(engine: &Engine, table: &str) -> Result<(u64, u64)> {
-    let ident = engine.catalogs().find_table(Some("iceberg"), Some(SCHEMA), table).await?;
+pub(in super::super) async fn count(engine: &Engine, catalog: &str, table: &str) -> Result<(u64, u64)> {
+    let ident = engine.catalogs().find_table(Some(catalog), Some(SCHEMA), table).await?;
     let snapshot = engine.catalogs().table(&ident).await?.snapshot(&AsOf::Latest).await?;
     let plan = snapshot.plan_scan(&ScanRequest::default()).await?;
     let recorded: u64 = plan.tasks.iter().filter_map(|task| task.record_count).sum();
 
-    let sql = format!("SELECT count(*) FROM iceberg.{SCHEMA}.{table}");
+    let sql = format!("SELECT count(*) FROM {catalog}.{SCHEMA}.{table}");
     let planned = engine.plan(&sql, &Defaults::default()).boxed().await?;
     let batches: Vec<_> = engine
         .run(&planned.statement, None)
