@@ -282,11 +282,19 @@ impl Log {
         .await
     }
 
-    /// The oldest version that can be made again.
+    /// The oldest version that can be made again: the first, or that of the oldest checkpoint.
     ///
     /// Errors: `NotFound` where there is none.
     pub(super) async fn oldest(&self) -> Result<u64> {
-        self.run(|io, runtime, root| LogVersion::oldest(io, runtime, root)).await
+        let names = self.io.list_files(&format!("{}/_delta_log", self.root)).await?;
+        let starts = names.iter().filter_map(|name| {
+            let (digits, rest) = name.split_once('.')?;
+            let number = digits.parse::<u64>().ok()?;
+            (rest.starts_with("checkpoint.") || number == 0 && rest == "json").then_some(number)
+        });
+        starts
+            .min()
+            .ok_or_else(|| Error::not_found("there is neither a first commit nor a checkpoint"))
     }
 
     /// The version that was current at a time in microseconds since the epoch.

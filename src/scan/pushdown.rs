@@ -19,12 +19,10 @@ use datafusion::logical_expr::{Expr, Operator};
 pub use misses::misses;
 pub use opaque::Opaque;
 
-use crate::table::{Column, Comparison, Datum, HiddenColumn, Predicate, Test};
+use crate::table::{Column, Comparison, Datum, FIRST_RESERVED_ID, HiddenColumn, Predicate, Test};
 
 /// Deepest nesting of conditions that is followed; what lies deeper is left out.
 const MAX_DEPTH: usize = 64;
-/// Ids from here on are reserved for columns that are no field of the table's data.
-const RESERVED_IDS: i32 = 2_147_483_447;
 
 /// The predicate of a conjunction of filters on a table of these columns.
 pub fn predicate<'a>(filters: impl IntoIterator<Item = &'a Expr>, columns: &[Arc<Column>]) -> Predicate {
@@ -326,13 +324,13 @@ impl Operand {
         use DataType as T;
         let kind = match column.field.data_type() {
             T::Boolean => Kind::Boolean,
-            T::Int32 | T::Int64 | T::Date32 | T::Decimal128(_, _) => Kind::Number,
+            T::Int8 | T::Int16 | T::Int32 | T::Int64 | T::Date32 | T::Decimal128(_, _) => Kind::Number,
             T::Time64(TimeUnit::Microsecond) | T::Timestamp(TimeUnit::Microsecond | TimeUnit::Nanosecond, _) => Kind::Number,
             T::Float32 | T::Float64 => Kind::Float,
             T::Utf8 | T::Binary | T::FixedSizeBinary(_) => Kind::Bytes,
             _ => return None,
         };
-        (column.id < RESERVED_IDS).then(|| Self {
+        (column.id < FIRST_RESERVED_ID).then(|| Self {
             id: column.id,
             kind,
             now: column.field.data_type().clone(),
@@ -349,9 +347,9 @@ impl Operand {
         let step = match (&self.now, to) {
             (from, to) if from == to => Some(1),
             _ if self.as_float => None,
-            (T::Int32, T::Int64) => Some(1),
+            (T::Int8, T::Int16 | T::Int32 | T::Int64) | (T::Int16, T::Int32 | T::Int64) | (T::Int32, T::Int64) => Some(1),
             (T::Float32, T::Float64) => Some(1),
-            (T::Int32, T::Float64) if self.factor == 1 => {
+            (T::Int8 | T::Int16 | T::Int32, T::Float64) if self.factor == 1 => {
                 return Some(Self {
                     now: to.clone(),
                     as_float: true,
@@ -359,7 +357,7 @@ impl Operand {
                     ..self
                 });
             }
-            (T::Int32, T::Decimal128(p, s)) if *s >= 0 && whole_digits(*p, *s) >= 10 => power_of_ten(*s),
+            (T::Int8 | T::Int16 | T::Int32, T::Decimal128(p, s)) if *s >= 0 && whole_digits(*p, *s) >= 10 => power_of_ten(*s),
             (T::Int64, T::Decimal128(p, s)) if *s >= 0 && whole_digits(*p, *s) >= 19 => power_of_ten(*s),
             (T::Decimal128(p, s), T::Decimal128(to_p, to_s)) if to_s >= s && whole_digits(*to_p, *to_s) >= whole_digits(*p, *s) => {
                 power_of_ten(to_s - s)
@@ -450,6 +448,8 @@ fn datum(literal: &ScalarValue, of: &DataType) -> Option<Datum> {
     let zones_agree = |a: &Option<Arc<str>>, b: &Option<Arc<str>>| a.is_some() == b.is_some();
     match (literal, of) {
         (S::Boolean(v), T::Boolean) => v.map(Datum::Boolean),
+        (S::Int8(v), T::Int8) => v.map(|v| Datum::Number(i128::from(v))),
+        (S::Int16(v), T::Int16) => v.map(|v| Datum::Number(i128::from(v))),
         (S::Int32(v), T::Int32) | (S::Date32(v), T::Date32) => v.map(|v| Datum::Number(i128::from(v))),
         (S::Int64(v), T::Int64)
         | (S::Time64Microsecond(v), T::Time64(TimeUnit::Microsecond))

@@ -120,12 +120,12 @@ KNOWN_DIFFERENCES = PROJECT / "tests" / "known-differences.md"
 
 
 @functools.cache
-def known_differences():
-    """Case names of `tests/known-differences.md`: each stands in a heading `## iceberg/<case>`."""
+def known_differences(kind="iceberg"):
+    """Case names of `tests/known-differences.md`: each stands in a heading `## <kind>/<case>`."""
     if not KNOWN_DIFFERENCES.is_file():
         return frozenset()
     text = KNOWN_DIFFERENCES.read_text("utf-8")
-    return frozenset(re.findall(r"^## iceberg/(\S+)\s*$", text, flags=re.MULTILINE))
+    return frozenset(re.findall(rf"^## {kind}/(\S+)\s*$", text, flags=re.MULTILINE))
 
 
 def toml_string(text):

@@ -158,7 +158,7 @@ fn the_sample_is_listed_queried_and_laid_once() {
     assert_eq!(counts("iceberg.sample.orders "), "50 0", "{text}");
     assert_eq!(counts("iceberg.sample.customers "), "23 4", "{text}");
     assert_eq!(counts("iceberg.sample.measurements "), "55 3", "{text}");
-    assert_eq!(counts("delta.sample.inventory "), "36 4", "{text}");
+    assert_eq!(counts("delta.sample.inventory "), "36 8", "{text}");
 
     let query = |args: &[&str]| sandur(&[&["sql", "--url", server.url()], args].concat(), dir.path());
     let out = query(&[

@@ -10,6 +10,7 @@ mod collection;
 mod collection_types;
 mod config;
 mod damaged_rows;
+mod delta_loading;
 mod differential;
 mod domain;
 mod flight_metadata;

@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use delta_kernel::history_manager::{HistoryCommitType, first_version_after, get_earliest_commit, latest_version_as_of};
+use delta_kernel::history_manager::{HistoryCommitType, first_version_after, latest_version_as_of};
 use delta_kernel::scan::StatsOptions;
-use delta_kernel::table_features::Operation;
+use delta_kernel::table_features::{Operation, TableFeature};
 use delta_kernel::{KernelError, KernelResult, Snapshot, SnapshotRef};
 use tokio::runtime::Handle;
 
@@ -94,15 +94,6 @@ impl LogVersion {
         Self::of(&built.context("log", log)?).context("log", log)
     }
 
-    /// The oldest version that can be made again.
-    ///
-    /// Errors: `NotFound` where there is none.
-    pub(in crate::delta) fn oldest(io: &TableIo, runtime: &Handle, root: &str) -> Result<u64> {
-        let log = folder_url(&format!("{root}/_delta_log"))?;
-        let found = get_earliest_commit(&engine(io, runtime, false), &log, None, HistoryCommitType::Recreatable);
-        found.map_err(|e| own(&e))
-    }
-
     /// The newest version now, reading what is newer than this one only.
     ///
     /// Errors: those of [`Self::open`].
@@ -128,9 +119,11 @@ impl LogVersion {
                 "data files of format \"{provider}\" are not known to Delta"
             )));
         }
-        let names = |features: Option<&[delta_kernel::table_features::TableFeature]>| {
-            features.unwrap_or_default().iter().map(|f| f.as_ref().to_owned()).collect()
+        let name = |feature: &TableFeature| match feature {
+            TableFeature::Unknown(name) => name.clone(),
+            known => known.as_ref().to_owned(),
         };
+        let names = |features: Option<&[TableFeature]>| features.unwrap_or_default().iter().map(name).collect();
         Ok(Self {
             protocol: Protocol {
                 reader: protocol.min_reader_version(),

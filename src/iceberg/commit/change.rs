@@ -100,6 +100,9 @@ pub struct Change {
     /// Rows that the statement read or replaces; [`Predicate::True`] where it cannot be said. Every row
     /// that the statement looked for satisfies it.
     pub filter: Predicate,
+    /// Which rows the statement is about depends on other rows of the table, whether they satisfy the filter or not: under
+    /// serializable isolation no row may have come or gone since it was read.
+    pub depends: bool,
     /// New data files and delete files.
     pub added: Vec<DataFile>,
     pub removed: Vec<RemovedFile>,
@@ -130,6 +133,7 @@ impl Change {
             operation,
             isolation: Isolation::default(),
             filter: Predicate::True,
+            depends: false,
             added: Vec::new(),
             removed: Vec::new(),
             vectors: Vec::new(),

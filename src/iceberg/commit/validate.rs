@@ -124,6 +124,9 @@ impl Validation<'_> {
     /// Whether the change may be committed on top of the snapshots since it read the table.
     pub(super) fn check(&self, removals: &Removals) -> Verdict {
         let serializable = self.change.isolation == Isolation::Serializable;
+        if self.change.depends && serializable {
+            self.no_rows_gone()?;
+        }
         match &self.change.operation {
             Operation::Append | Operation::DeleteFiles | Operation::DeleteWhere | Operation::RewriteManifests(_) => return Ok(()),
             Operation::CopyOnWrite => self.no_new_deletes_on(removals, |_| true)?,
@@ -200,6 +203,14 @@ impl Validation<'_> {
             found,
             "another commit deleted rows that the statement may be about",
         )
+    }
+
+    /// No row of the table was deleted, wherever it lay; of new rows the filter tells.
+    fn no_rows_gone(&self) -> Verdict {
+        let message = "another commit deleted rows, and which rows the statement is about depends on them";
+        self.first(Check::NewDeletesInScope, self.history.new_deletes(), message)?;
+        let removed = self.history.removed_data(&[Kind::Overwrite, Kind::Delete]);
+        self.first(Check::RemovedInScope, removed, message)
     }
 
     /// A delete file in whose reach a row may match. Equality deletes without a partition reach all.

@@ -25,7 +25,7 @@ use super::super::literals::fit_literals;
 use super::super::params::Values;
 use super::super::prepare::Prepared;
 use super::super::start::Start;
-use super::delete_scope::{Scope, check_limits};
+use super::delete_scope::{Scope, check_limits, depends_on_other_rows};
 use super::execute::{Changes, Done, With, fill};
 use super::names;
 use super::parse_delete::Delete;
@@ -164,8 +164,13 @@ impl Changes {
     /// What the statement asks of the table; of several executions it is not told, nor of one that depends on when
     /// it is worked out.
     async fn scope(&self, prepared: &Prepared, values: &Values, ident: &TableIdent) -> Result<Scope> {
+        let depends = depends_on_other_rows(&prepared.plan, ident)?;
+        let unknown = Scope {
+            depends,
+            ..Scope::default()
+        };
         if values.len() != 1 || !is_the_same_each_time(&prepared.plan)? {
-            return Ok(Scope::default());
+            return Ok(unknown);
         }
         let bound = match values.row(0)? {
             None => prepared.plan.clone(),
@@ -175,13 +180,11 @@ impl Changes {
             }
         };
         let (state, ident) = (Arc::clone(&self.planner.state), ident.clone());
-        self.planner
-            .pool
-            .plan(move || {
-                let plan = state.optimize(&bound).map_err(from_datafusion)?;
-                Scope::of(&plan, &ident)
-            })
-            .await
+        let scope = self.planner.pool.plan(move || {
+            let plan = state.optimize(&bound).map_err(from_datafusion)?;
+            Scope::of(&plan, &ident)
+        });
+        Ok(Scope { depends, ..scope.await? })
     }
 
     /// Where the rows lie that a query gives.
@@ -229,6 +232,7 @@ impl Changes {
         change.start = snapshot.id();
         change.isolation = delete_isolation(metadata).context("table", || ident.clone())?;
         change.filter = scope.predicate.clone();
+        change.depends = scope.depends;
         change.counted = Some(delete.count);
         change.removed.extend(delete.removed());
         let empties = scope.predicate == Predicate::True

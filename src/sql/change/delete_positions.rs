@@ -109,6 +109,7 @@ impl Changes {
         let scope = Scope {
             predicate: Predicate::False,
             misses: None,
+            depends: false,
         };
         Ok(Found {
             table,

@@ -24,6 +24,8 @@ pub(super) struct Scope {
     /// For each condition, what every row satisfies that it does not let through; `None` where the query does more
     /// than ask for the rows that satisfy conditions.
     pub(super) misses: Option<Vec<Predicate>>,
+    /// Whether a row is given depends on other rows of the table.
+    pub(super) depends: bool,
 }
 
 impl Scope {
@@ -47,6 +49,7 @@ impl Scope {
         Ok(Self {
             predicate: predicate(filters, columns),
             misses: conditions.map(|conditions| conditions.iter().map(|condition| misses(condition, columns)).collect()),
+            depends: false,
         })
     }
 
@@ -59,6 +62,31 @@ impl Scope {
             partition: false,
         }
     }
+}
+
+/// Whether the rows that a plan gives of a table depend on other rows of it: the table is read twice, or rows of it are
+/// counted, ranked or limited.
+pub(super) fn depends_on_other_rows(plan: &LogicalPlan, table: &TableIdent) -> Result<bool> {
+    let mut depends = reads(plan, table)? > 1;
+    let walk = plan.apply_with_subqueries(|node| {
+        let gathers = matches!(
+            node,
+            LogicalPlan::Limit(_) | LogicalPlan::Aggregate(_) | LogicalPlan::Window(_) | LogicalPlan::Distinct(_)
+        );
+        depends |= gathers && reads(node, table).map_or(true, |count| count > 0);
+        Ok(TreeNodeRecursion::Continue)
+    });
+    walk.map(|_| depends).map_err(from_datafusion)
+}
+
+/// How often a plan reads a table.
+fn reads(plan: &LogicalPlan, table: &TableIdent) -> Result<usize> {
+    let mut count = 0;
+    let walk = plan.apply_with_subqueries(|node| {
+        count += usize::from(matches!(node, LogicalPlan::TableScan(scan) if columns_of(scan, table).is_some()));
+        Ok(TreeNodeRecursion::Continue)
+    });
+    walk.map(|_| count).map_err(from_datafusion)
 }
 
 /// Refuses a LIMIT that is NULL, which queries take for none: by mistake all rows would go.
