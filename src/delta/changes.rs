@@ -254,7 +254,7 @@ impl Snapshot for DeltaChanges {
     async fn plan_scan(&self, request: &ScanRequest) -> Result<ScanPlan> {
         Ok(ScanPlan {
             tasks: self.tasks().await.context("table", || &self.ident)?,
-            io: self.log.io.clone(),
+            io: self.log.io_of(&self.until),
             matching: self.until.matching,
             counts: PlanCounts::default(),
             proved: vec![false; request.misses.len()],

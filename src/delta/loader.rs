@@ -105,6 +105,12 @@ pub(super) struct Log {
 }
 
 impl Log {
+    /// Access to the files of a version: a table that was made anew in its folder has another id, and may give old names
+    /// to new files.
+    pub(super) fn io_of(&self, version: &TableVersion) -> TableIo {
+        self.io.clone().for_table(&format!("{}#{}", self.root, version.log.id))
+    }
+
     /// Where a version's commit is, whether it is still there or not.
     pub(super) fn commit(&self, number: u64) -> String {
         format!("{}/_delta_log/{number:020}.json", self.root)

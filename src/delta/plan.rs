@@ -41,7 +41,7 @@ pub(super) fn plan(log: &Log, version: &TableVersion, files: &LiveFiles, request
     counts.filters_proved = residuals.count();
     Ok(ScanPlan {
         tasks,
-        io: log.io.clone(),
+        io: log.io_of(version),
         matching: version.matching,
         counts,
         proved: residuals.proved().to_vec(),

@@ -22,10 +22,14 @@ const FILE_LIMIT: u64 = 2 << 30;
 pub(super) struct LogFiles {
     pub(super) io: TableIo,
     /// Drives the reads; a call of the crate waits for them on a thread of its own.
-    pub(super) runtime: Handle,
+    runtime: Handle,
 }
 
 impl LogFiles {
+    pub(super) fn new(io: TableIo, runtime: Handle) -> Self {
+        Self { io, runtime }
+    }
+
     /// The location of a URL below the table's root.
     pub(super) fn location(url: &Url) -> KernelResult<String> {
         location(url).map_err(wrapped)
@@ -34,7 +38,13 @@ impl LogFiles {
     pub(super) fn read(&self, url: &Url) -> KernelResult<bytes::Bytes> {
         let location = Self::location(url)?;
         let read = self.io.read(&location, FileKind::Metadata, FILE_LIMIT);
-        self.runtime.block_on(read).map_err(wrapped)
+        self.wait(read).map_err(wrapped)
+    }
+
+    /// Waits for a read. The thread is one of [`super::Pool`], which are there to wait.
+    #[allow(clippy::disallowed_methods)]
+    pub(super) fn wait<T>(&self, read: impl Future<Output = Result<T>>) -> Result<T> {
+        self.runtime.block_on(read)
     }
 }
 

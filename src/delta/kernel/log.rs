@@ -209,9 +209,5 @@ impl LogVersion {
 }
 
 fn engine(io: &TableIo, runtime: &Handle, hides_hint: bool) -> LogEngine {
-    let files = LogFiles {
-        io: io.clone(),
-        runtime: runtime.clone(),
-    };
-    LogEngine::new(files, hides_hint)
+    LogEngine::new(LogFiles::new(io.clone(), runtime.clone()), hides_hint)
 }

@@ -43,10 +43,10 @@ impl LogStorage {
             if range.start > range.end || range.end > size {
                 return Err(Error::corrupt(format!("bytes {}..{} of a file of {size}", range.start, range.end)).with("file", &location));
             }
-            let mut parts = io.read_ranges(&location, FileKind::Metadata, &[range.clone()]).await?;
+            let mut parts = io.read_ranges(&location, FileKind::Metadata, std::slice::from_ref(&range)).await?;
             parts.pop().ok_or_else(|| Error::internal("a range read gave nothing"))
         };
-        self.files.runtime.block_on(read).map_err(wrapped)
+        self.files.wait(read).map_err(wrapped)
     }
 }
 
@@ -60,7 +60,7 @@ impl StorageHandler for LogStorage {
         let after = path.path_segments().and_then(|mut s| s.next_back()).unwrap_or_default().to_owned();
         let location = LogFiles::location(&folder)?;
         let location = location.trim_end_matches('/');
-        let listed = self.files.runtime.block_on(self.files.io.list_stats(location, &after));
+        let listed = self.files.wait(self.files.io.list_stats(location, &after));
         let listed = match listed {
             Err(e) if e.kind() == ErrorKind::NotFound => Vec::new(),
             other => other.map_err(wrapped)?,
@@ -88,8 +88,7 @@ impl StorageHandler for LogStorage {
         let location = LogFiles::location(path)?;
         let found = self
             .files
-            .runtime
-            .block_on(self.files.io.stat(&location, FileKind::Metadata))
+            .wait(self.files.io.stat(&location, FileKind::Metadata))
             .map_err(wrapped)?;
         Ok(FileMeta::new(path.clone(), found.modified_ms, found.size))
     }
