@@ -2,8 +2,11 @@
 
 use std::sync::Arc;
 
+use delta_kernel::engine::arrow_data::ArrowEngineData;
 use delta_kernel::engine::arrow_expression::ArrowEvaluationHandler;
-use delta_kernel::{Engine, EvaluationHandler, JsonHandler, KernelResult, ParquetHandler, StorageHandler};
+use delta_kernel::{
+    Engine, EngineData, EvaluationHandler, FileDataReadResultIterator, FileMeta, JsonHandler, KernelResult, ParquetHandler, StorageHandler,
+};
 use tokio::runtime::Handle;
 use url::Url;
 
@@ -46,6 +49,20 @@ impl LogFiles {
     pub(super) fn wait<T>(&self, read: impl Future<Output = Result<T>>) -> Result<T> {
         self.runtime.block_on(read)
     }
+}
+
+/// The batches of files, one file after the other. A file that cannot be read is one error, in its place.
+pub(super) fn in_order<I>(files: &[FileMeta], open: impl Fn(&FileMeta) -> KernelResult<I> + Send + 'static) -> FileDataReadResultIterator
+where
+    I: Iterator<Item = KernelResult<ArrowEngineData>> + Send + 'static,
+{
+    let all = files.to_vec().into_iter().flat_map(move |file| -> FileDataReadResultIterator {
+        match open(&file) {
+            Ok(batches) => Box::new(batches.map(|batch| Ok(Box::new(batch?) as Box<dyn EngineData>))),
+            Err(e) => Box::new(std::iter::once(Err(e))),
+        }
+    });
+    Box::new(all)
 }
 
 /// The URL of a folder by its location, with the slash at its end that joins depend on.

@@ -14,7 +14,7 @@ use delta_kernel::{
 };
 use url::Url;
 
-use super::engine::LogFiles;
+use super::engine::{LogFiles, in_order};
 use super::errors::wrapped;
 use crate::error::Error;
 
@@ -60,19 +60,10 @@ impl JsonHandler for LogJson {
         physical_schema: SchemaRef,
         _predicate: Option<PredicateRef>,
     ) -> KernelResult<FileDataReadResultIterator> {
-        let (log, files) = (self.0.clone(), files.to_vec());
-        let read = move |file: FileMeta| {
-            let data = log.read(&file.location)?;
-            batches(data, &physical_schema, &file.location)
-        };
-        // A file that cannot be read is one error, in its place.
-        let all = files.into_iter().flat_map(move |file| -> FileDataReadResultIterator {
-            match read(file) {
-                Ok(batches) => Box::new(batches.map(|batch| Ok(Box::new(batch?) as Box<dyn EngineData>))),
-                Err(e) => Box::new(std::iter::once(Err(e))),
-            }
-        });
-        Ok(Box::new(all))
+        let log = self.0.clone();
+        Ok(in_order(files, move |file| {
+            batches(log.read(&file.location)?, &physical_schema, &file.location)
+        }))
     }
 
     fn write_json_file(

@@ -15,7 +15,7 @@ use delta_kernel::{
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder};
 use url::Url;
 
-use super::engine::LogFiles;
+use super::engine::{LogFiles, in_order};
 use super::errors::wrapped;
 use super::json::place;
 use crate::error::Error;
@@ -57,18 +57,10 @@ impl ParquetHandler for LogParquet {
         physical_schema: SchemaRef,
         _predicate: Option<PredicateRef>,
     ) -> KernelResult<FileDataReadResultIterator> {
-        let (log, files) = (self.0.clone(), files.to_vec());
-        let read = move |file: FileMeta| {
-            let data = log.read(&file.location)?;
-            batches(data, &physical_schema, &file.location)
-        };
-        let all = files.into_iter().flat_map(move |file| -> FileDataReadResultIterator {
-            match read(file) {
-                Ok(batches) => Box::new(batches.map(|batch| Ok(Box::new(batch?) as Box<dyn EngineData>))),
-                Err(e) => Box::new(std::iter::once(Err(e))),
-            }
-        });
-        Ok(Box::new(all))
+        let log = self.0.clone();
+        Ok(in_order(files, move |file| {
+            batches(log.read(&file.location)?, &physical_schema, &file.location)
+        }))
     }
 
     fn write_parquet_file(&self, _location: Url, _data: KernelResultIteratorStatic<Box<dyn EngineData>>) -> KernelResult<FileSize> {

@@ -2,6 +2,7 @@
 //!
 //! Invariant: it is the value itself, so pruning looks at what is inside.
 
+use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -38,8 +39,11 @@ impl Opaque {
     }
 }
 
-/// The expression with the values themselves.
-pub(super) fn seen_through(expr: &Expr) -> Expr {
+/// The expression with the values themselves. One without any is not copied: copies of deep chains recurse.
+pub(super) fn seen_through(expr: &Expr) -> Cow<'_, Expr> {
+    if !expr.exists(|part| Ok(Opaque::is(part))).unwrap_or(true) {
+        return Cow::Borrowed(expr);
+    }
     let done = expr.clone().transform_up(|part| {
         Ok(match part {
             Expr::ScalarFunction(call) if is_opaque(&call) => match <[Expr; 1]>::try_from(call.args) {
@@ -50,7 +54,7 @@ pub(super) fn seen_through(expr: &Expr) -> Expr {
         })
     });
     // What cannot be walked is not understood either.
-    done.map_or_else(|_| expr.clone(), |done| done.data)
+    done.map_or_else(|_| Cow::Borrowed(expr), |done| Cow::Owned(done.data))
 }
 
 fn is_opaque(call: &ScalarFunction) -> bool {
