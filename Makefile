@@ -1,5 +1,5 @@
 # Two commands set everything up: `make run` and `make test`. See README.md.
-.PHONY: run test test-full bench-scan bench-planning bench-writing bench-deletes fmt
+.PHONY: run test test-full bench-scan bench-planning bench-writing bench-deletes bench-delta-log fmt
 
 # Installs what is missing, builds, serves the sample tables. ARGS go to `sandur serve`.
 run:
@@ -28,6 +28,10 @@ bench-writing:
 # DELETE of one row and of a tenth of six million, beside Spark and Sail. See benches/README.md.
 bench-deletes:
 	@benches/run.sh deletes $(ARGS)
+
+# Opening a Delta table of 100,000 files, asking for one row, refreshing it, beside DuckDB and deltalake. See benches/README.md.
+bench-delta-log:
+	@benches/run.sh delta_log $(ARGS)
 
 fmt:
 	@cargo fmt

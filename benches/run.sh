@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `make bench-scan`, `make bench-planning`, `make bench-writing` and `make bench-deletes`: installs what is missing, builds
+# `make bench-scan`, `make bench-planning`, `make bench-writing`, `make bench-deletes` and `make bench-delta-log`: installs what is missing, builds
 # the release server unless SANDUR_BIN names one, and runs benches/NAME/run.py with the arguments given. See benches/README.md.
 set -euo pipefail
 . "$(dirname "$0")/../scripts/lib.sh"

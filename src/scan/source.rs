@@ -229,8 +229,13 @@ impl PartitionReader {
             // Positions would fall on other rows than those that were deleted.
             return Err(Error::corrupt(format!("data file has {next} rows, its table says {recorded}")));
         }
-        if let Some(last) = deleted.as_ref().and_then(|set| set.max()).filter(|last| *last >= next) {
-            return Err(Error::corrupt(format!("row {last} of a file of {next} rows is deleted")));
+        // Of a file whose rows were counted before, the vector was held against them then.
+        let uncounted = task.deletes.vector.is_some() && task.record_count.is_none();
+        let last = deleted.as_ref().and_then(|set| set.max()).filter(|last| uncounted && *last >= next);
+        if let Some(last) = last {
+            return Err(Error::corrupt(format!(
+                "deletion vector deletes row {last} of a file of {next} rows"
+            )));
         }
         let selected = match (&self.source.pruner, &handle) {
             (Some(pruner), FileHandle::Parquet(metadata)) => {

@@ -9,6 +9,7 @@ import gzip
 import io
 import json
 import pathlib
+import re
 
 import fastavro
 
@@ -57,8 +58,10 @@ class Original:
 
 @dataclasses.dataclass(frozen=True)
 class Copy:
-    """A damaged copy: `flipped` is (byte, bit), or None where the file was cut to `size` bytes."""
+    """A damaged copy, the `at`th of its kind: `flipped` is (byte, bit), or None where the file was cut to `size` bytes."""
 
+    kind: str
+    at: int
     original: Original
     place: pathlib.Path
     size: int
@@ -68,22 +71,31 @@ class Copy:
         how = f"cut to {self.size} bytes" if self.flipped is None else "bit {1} of byte {0} flipped".format(*self.flipped)
         return f"{self.original.case.name}: {self.place.name}: {how}"
 
-    def is_beyond_notice(self, kind):
+    @property
+    def name(self):
+        """Of the table around it."""
+        return f"{self.kind}.t{self.at}"
+
+    def must_be_unnoticed(self):
+        """Whether no reader looks at the damage."""
+        return False
+
+    def is_beyond_notice(self):
         """Whether nothing in the format tells the damage, so that a reader cannot but take it for content.
 
         A cut file never is, because its length is recorded. Nor is a vector, which has a checksum, nor a page with
         one. Metadata is text without a checksum: what still is JSON may be read. Avro's deflate blocks have none
         either: what another reader (fastavro) decodes without complaint may be read. ORC has none at all.
         """
-        if self.flipped is None or kind == "puffin":
+        if self.flipped is None or self.kind == "puffin":
             return False
-        if kind == "parquet":
-            return not any(start <= self.flipped[0] < end for start, end in pages.checksummed(self.original.place))
-        if kind == "orc":
+        if self.kind == "parquet":
+            return not self.hits_checksummed_page()
+        if self.kind == "orc":
             return True
         data = self.place.read_bytes()
         try:
-            if kind == "metadata":
+            if self.kind == "metadata":
                 json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
             else:
                 for _ in fastavro.reader(io.BytesIO(data)):
@@ -92,13 +104,32 @@ class Copy:
             return False
         return True
 
-    def toml(self, catalog, name):
+    def hits_checksummed_page(self):
+        return any(start <= self.flipped[0] < end for start, end in pages.checksummed(self.original.place))
+
+    def refusal(self, text):
+        """How an error's text names what is broken, as an outcome; None where it does not."""
+        if self.place.name in text:
+            return "refused"
+        # A flipped bit in a path: the error names the file that is to be read now and is not there.
+        named = named_file(text)
+        if self.kind in ("metadata", "manifest") and named and not named.exists():
+            return "refused, naming the path that the damage made"
+        return None
+
+    def toml(self, catalog):
         case = self.original.case
         if self.original.recorded is None:
-            return cases.table_toml(catalog, name, self.place, case.path_map)
+            return cases.table_toml(catalog, self.name, self.place, case.path_map)
         # A rule's target is also a folder that the table may read from; the second rule adds the copies' folder.
         rules = [(self.original.recorded, str(self.place)), ("/damaged/", f"{self.place.parent}/"), *case.path_map]
-        return cases.table_toml(catalog, name, case.metadata_file, rules)
+        return cases.table_toml(catalog, self.name, case.metadata_file, rules)
+
+
+def named_file(text):
+    """The file that an error's text says it is about, None where it says none."""
+    named = re.search(r"\bfile: (.+?)(, \w|\))", text)
+    return pathlib.Path(named.group(1)) if named else None
 
 
 def _place(case, recorded):
@@ -133,21 +164,26 @@ def originals(kind, case):
     return [Original(case, path, _place(case, path), tuple(vectors.get(path, ()))) for path in dict.fromkeys(recorded)]
 
 
+def damaged(original, random):
+    """(the damaged bytes, the flipped byte and bit): a quarter is cut, the rest has one flipped bit."""
+    data = bytearray(original.place.read_bytes())
+    if random.random() < 0.25:
+        del data[random.randrange(len(data)) :]
+        return data, None
+    flipped = (original.byte(data, random), random.randrange(8))
+    data[flipped[0]] ^= 1 << flipped[1]
+    return data, flipped
+
+
 def make_copies(kind, tables, count, folder, random):
-    """`count` copies of the tables' files of a kind, a quarter of them truncated, the others with one flipped bit."""
+    """`count` damaged copies of the tables' files of a kind."""
     files = [file for case in tables for file in originals(kind, case)]
     folder.mkdir()
     out = []
     for at in range(count):
         original = files[at % len(files)]
-        data = bytearray(original.place.read_bytes())
-        flipped = None
-        if random.random() < 0.25:
-            del data[random.randrange(len(data)) :]
-        else:
-            flipped = (original.byte(data, random), random.randrange(8))
-            data[flipped[0]] ^= 1 << flipped[1]
+        data, flipped = damaged(original, random)
         place = folder / f"{at:04}-{original.place.name}"
         place.write_bytes(data)
-        out.append(Copy(original, place, len(data), flipped))
+        out.append(Copy(kind, at, original, place, len(data), flipped))
     return out

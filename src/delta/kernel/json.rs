@@ -25,6 +25,12 @@ const BATCH: usize = 8192;
 pub(super) struct LogJson(pub(super) LogFiles);
 
 fn batches(data: Bytes, schema: &SchemaRef, location: &Url) -> KernelResult<impl Iterator<Item = KernelResult<ArrowEngineData>> + use<>> {
+    if data.is_empty() {
+        // A commit says something; what was cut to nothing is no version in which nothing happened.
+        return Err(wrapped(
+            Error::corrupt("a file of the Delta log is empty").with("file", place(location)),
+        ));
+    }
     let json_schema = Arc::new(json_arrow_schema(schema)?);
     let order = build_json_reorder_indices(schema)?;
     let reader = ReaderBuilder::new(json_schema)
