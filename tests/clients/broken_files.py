@@ -75,7 +75,7 @@ def outcome(client, copy, rows):
         if copy.must_be_unnoticed():
             return "refused for bytes that nothing refers to!", text
         refusal = None if isinstance(error, flight.FlightUnauthorizedError) else copy.refusal(text)
-        return refusal or "an error that names no file!", text
+        return refusal or "an error that does not name the damaged file!", text
     if rows.same(table):
         return "the original rows", ""
     if copy.is_beyond_notice():

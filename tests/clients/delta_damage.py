@@ -79,8 +79,9 @@ class Copy(damage.Copy):
     def refusal(self, text):
         if f"_delta_log/{self.place.name}" in text or self.kind != "commit" and self.place.name in text:
             return "refused"
+        # A flipped bit in a path; some errors have it as the log spells it, below the table's folder.
         named = damage.named_file(text)
-        if self.kind != "vector" and named and not named.exists():
+        if self.kind != "vector" and named and not (self.folder / named).exists():
             return "refused, naming the path that the damage made"
         return None
 
