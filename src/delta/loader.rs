@@ -261,7 +261,7 @@ impl Log {
             let weight = files.memory_size();
             Ok((files, weight))
         });
-        let files = files.await?;
+        let files = files.await.context("log", || format!("{}/_delta_log", self.root))?;
         let mut remembered = self.shared.newest.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(newest) = remembered.get_mut(&self.key()).filter(|newest| newest.number == number) {
             newest.files = Arc::downgrade(&files);

@@ -33,7 +33,8 @@ pub(super) fn plan(log: &Log, version: &TableVersion, files: &LiveFiles, request
             }
         }
         residuals.judge(&[&facts]);
-        tasks.push(Arc::new(task(log, file).context("file", || &file.path)?));
+        let task = task(log, file).context("file", || &file.path);
+        tasks.push(Arc::new(task.context("log", || format!("{}/_delta_log", log.root))?));
     }
     if !asks {
         residuals.give_up();

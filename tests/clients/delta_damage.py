@@ -7,6 +7,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import re
 import shutil
 import uuid
 
@@ -83,6 +84,9 @@ class Copy(damage.Copy):
         named = damage.named_file(text)
         if self.kind != "vector" and named and not (self.folder / named).exists():
             return "refused, naming the path that the damage made"
+        # Lines that contradict each other, or lack what must be said: none of the files is it alone.
+        if self.kind != "vector" and re.search(rf"log: {re.escape(str(self.folder))}/_delta_log\b", text):
+            return "refused, naming the log"
         return None
 
     def toml(self, catalog):

@@ -31,9 +31,14 @@ fn broken(e: impl Into<Box<dyn std::error::Error + Send + Sync>>, location: &Url
     wrapped(error.with("file", place(location)).with_source(e))
 }
 
+/// What the crate says, without a trace of calls.
+fn own_text(error: &KernelError) -> String {
+    error.without_backtrace().to_string()
+}
+
 fn batches(data: Bytes, schema: &SchemaRef, location: &Url) -> KernelResult<impl Iterator<Item = KernelResult<ArrowEngineData>> + use<>> {
     let metadata = ArrowReaderMetadata::load(&data, reader_options()).map_err(|e| broken(e, location))?;
-    let (ordering, mask) = parquet_read_plan(schema, &metadata)?;
+    let (ordering, mask) = parquet_read_plan(schema, &metadata).map_err(|e| broken(own_text(&e), location))?;
     let mut indexes = match ordering_needs_row_indexes(&ordering) {
         true => Some(RowIndexBuilder::new(metadata.metadata().row_groups()).build()?),
         false => None,
@@ -46,7 +51,8 @@ fn batches(data: Bytes, schema: &SchemaRef, location: &Url) -> KernelResult<impl
     let reader = builder.build().map_err(|e| broken(e, &location))?;
     Ok(reader.map(move |batch| {
         let batch = batch.map_err(|e| broken(e, &location))?;
-        fixup_parquet_read(batch, &ordering, indexes.as_mut(), Some(location.as_str()), Some(&schema))
+        let fixed = fixup_parquet_read(batch, &ordering, indexes.as_mut(), Some(location.as_str()), Some(&schema));
+        fixed.map_err(|e| broken(own_text(&e), &location))
     }))
 }
 
