@@ -74,8 +74,8 @@ def outcome(client, copy, rows):
             return "a panic or an internal error!", text
         if copy.must_be_unnoticed():
             return "refused for bytes that nothing refers to!", text
-        refusal = None if isinstance(error, flight.FlightUnauthorizedError) else copy.refusal(text)
-        return refusal or "an error that does not name the damaged file!", text
+        denied = isinstance(error, flight.FlightUnauthorizedError)
+        return copy.refusal(text, denied) or "an error that does not name the damaged file!", text
     if rows.same(table):
         return "the original rows", ""
     if copy.is_beyond_notice():

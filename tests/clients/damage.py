@@ -107,9 +107,12 @@ class Copy:
     def hits_checksummed_page(self):
         return any(start <= self.flipped[0] < end for start, end in pages.checksummed(self.original.place))
 
-    def refusal(self, text):
-        """How an error's text names what is broken, as an outcome; None where it does not."""
-        if self.place.name in text:
+    def refusal(self, text, denied):
+        """How an error's text names what is broken, as an outcome; None where it does not.
+
+        What is `denied` is a path that the damage made, never the damaged file.
+        """
+        if self.place.name in text and not denied:
             return "refused"
         # A flipped bit in a path: the error names the file that is to be read now and is not there.
         named = named_file(text)

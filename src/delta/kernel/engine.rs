@@ -56,7 +56,8 @@ pub(super) fn in_order<I>(files: &[FileMeta], open: impl Fn(&FileMeta) -> Kernel
 where
     I: Iterator<Item = KernelResult<ArrowEngineData>> + Send + 'static,
 {
-    let all = files.to_vec().into_iter().flat_map(move |file| -> FileDataReadResultIterator {
+    let files = files.to_vec();
+    let all = files.into_iter().flat_map(move |file| -> FileDataReadResultIterator {
         match open(&file) {
             Ok(batches) => Box::new(batches.map(|batch| Ok(Box::new(batch?) as Box<dyn EngineData>))),
             Err(e) => Box::new(std::iter::once(Err(e))),
