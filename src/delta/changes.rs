@@ -110,9 +110,7 @@ impl DeltaChanges {
                 )));
             }
             if partition_columns.len() != self.until.log.partition_columns.len() {
-                return Err(Error::unsupported(format!(
-                    "the table was partitioned otherwise at version {number} than at the end of the range: ask for both parts apart"
-                )));
+                return Err(partitioned_otherwise(number));
             }
             self.add(&commit, &mut tasks).context("file", || self.log.commit(number))?;
         }
@@ -171,8 +169,10 @@ impl DeltaChanges {
         let mut constants: Vec<(i32, ArrayRef)> = Vec::new();
         for column in self.until.partition_columns() {
             let name = column.names.first().map_or("", String::as_str);
-            let text = of.partition_values.as_ref().and_then(|values| values.get(name)?.as_deref());
-            constants.push((column.id, partition_value::typed(vec![text], column)?));
+            // Without its value, the rows would have NULL for what another column was then.
+            let text = of.partition_values.as_ref().and_then(|values| values.get(name));
+            let text = text.ok_or_else(|| partitioned_otherwise(told.number))?;
+            constants.push((column.id, partition_value::typed(vec![text.as_deref()], column)?));
         }
         if let Some(kind) = kind {
             constants.push((FIRST_RESERVED_ID, Arc::new(StringArray::from(vec![kind]))));
@@ -204,8 +204,16 @@ fn deletes(vector: Option<Arc<DeletionVectorRef>>, only: Option<Arc<DeletionVect
     }
 }
 
+fn partitioned_otherwise(number: u64) -> Error {
+    Error::unsupported(format!(
+        "the table was partitioned otherwise at version {number} than at the end of the range, or its commit does not say by which \
+         values: ask for both parts apart"
+    ))
+}
+
 /// What all rows of a commit's changes say of it.
 struct Told {
+    number: u64,
     version: ArrayRef,
     time: ArrayRef,
 }
@@ -215,6 +223,7 @@ impl Told {
         let number = i64::try_from(commit.number).map_err(|_| Error::corrupt("a version is out of range"))?;
         let time = TimestampMicrosecondArray::from(vec![commit.millis.saturating_mul(1000)]).with_timezone("UTC");
         Ok(Self {
+            number: commit.number,
             version: Arc::new(Int64Array::from(vec![number])),
             time: Arc::new(time),
         })

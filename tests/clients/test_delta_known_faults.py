@@ -334,6 +334,22 @@ def test_an_older_version_has_its_own_columns(both):
         both.refusal("SELECT c FROM {t}.renamed")
 
 
+def test_changes_never_give_null_for_what_a_file_was_not_partitioned_by(both):
+    """A file of another partitioning says nothing of the column that the table is partitioned by at the end of a range."""
+    columns = [column("id", "long"), column("a", "long"), column("b", "long")]
+    table = both.create("anew", columns, "a", properties={"delta.enableChangeDataFeed": "true"})
+    rows = pa.table({"id": pa.array([1], pa.int64()), "b": pa.array([7], pa.int64())})
+    older = table.append(rows, partition={"a": "5"})
+    table.partitions = ["b"]
+    newer = table.add(pa.table({"id": pa.array([2], pa.int64()), "a": pa.array([5], pa.int64())}), partition={"b": "8"})
+    table.commit(table.metadata(), removed(older), newer)
+    changed = "SELECT id, a, b, _change_type FROM table_changes('{t}.anew', %s) ORDER BY id"
+    assert both.rows("SELECT id, a, b FROM {t}.anew") == [(2, 5, 8)]
+    assert both.rows(changed % "1, 1") == [(1, 5, 7, "insert")]
+    for versions in ("1, 2", "2, 2"):
+        assert "partitioned otherwise" in both.refusal(changed % versions)
+
+
 # EMPTY
 
 

@@ -20,6 +20,9 @@ use crate::io::{FileKind, TableIo};
 /// Largest file of a log that is read: a commit, a checkpoint or a part of one.
 const FILE_LIMIT: u64 = 2 << 30;
 
+/// Rows of a batch of a log's file.
+pub(super) const BATCH: usize = 8192;
+
 /// The files of one table's log.
 #[derive(Debug, Clone)]
 pub(super) struct LogFiles {
@@ -69,6 +72,11 @@ where
 /// The URL of a folder by its location, with the slash at its end that joins depend on.
 pub(super) fn folder_url(location: &str) -> Result<Url> {
     Url::from_directory_path(location).map_err(|()| Error::invalid("not a usable path").with("path", location))
+}
+
+/// How a file of the log is named in errors.
+pub(super) fn place(url: &Url) -> String {
+    location(url).unwrap_or_else(|_| url.to_string())
 }
 
 fn location(url: &Url) -> Result<String> {

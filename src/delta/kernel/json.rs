@@ -14,12 +14,9 @@ use delta_kernel::{
 };
 use url::Url;
 
-use super::engine::{LogFiles, in_order};
+use super::engine::{BATCH, LogFiles, in_order, place};
 use super::errors::wrapped;
 use crate::error::Error;
-
-/// Rows of a batch.
-const BATCH: usize = 8192;
 
 #[derive(Debug)]
 pub(super) struct LogJson(pub(super) LogFiles);
@@ -48,11 +45,6 @@ fn batches(data: Bytes, schema: &SchemaRef, location: &Url) -> KernelResult<impl
         };
         fixup_json_read(batch.map_err(broken)?, &order, location.as_str())
     }))
-}
-
-/// How a file of the log is named in errors.
-pub(super) fn place(url: &Url) -> String {
-    LogFiles::location(url).unwrap_or_else(|_| url.to_string())
 }
 
 impl JsonHandler for LogJson {

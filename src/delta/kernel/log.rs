@@ -195,9 +195,7 @@ impl LogVersion {
         let found = latest_version_as_of(&self.snapshot, &engine, millis, HistoryCommitType::Recreatable);
         found.map(|commit| commit.version).map_err(|e| own(&e))
     }
-}
 
-impl LogVersion {
     /// The first version at or after a time in milliseconds since the epoch.
     ///
     /// Errors: `NotFound` after the newest one.

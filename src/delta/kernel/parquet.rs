@@ -15,13 +15,9 @@ use delta_kernel::{
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder};
 use url::Url;
 
-use super::engine::{LogFiles, in_order};
+use super::engine::{BATCH, LogFiles, in_order, place};
 use super::errors::wrapped;
-use super::json::place;
 use crate::error::Error;
-
-/// Rows of a batch.
-const BATCH: usize = 8192;
 
 #[derive(Debug)]
 pub(super) struct LogParquet(pub(super) LogFiles);
