@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from deltalake import DeltaTable, WriterProperties, write_deltalake
-from deltalake.exceptions import CommitFailedError
 
 import canonical
 from conftest import ANSWERED
@@ -99,8 +98,8 @@ TYPES = {
 
 def test_every_type(both):
     rows = pa.table({"id": pa.array(range(4), pa.int64()), **TYPES})
-    write(both.folder / "types", rows)
-    write(both.folder / "types", rows.slice(2, 2), mode="append")
+    write_deltalake(both.folder / "types", rows)
+    write_deltalake(both.folder / "types", rows.slice(2, 2), mode="append")
     DeltaTable(both.folder / "types").create_checkpoint()
     same_rows(both, "types", 0, rows)
     newest(both, "types", same_rows(both, "types", 1, pa.concat_tables([rows, rows.slice(2, 2)])))
@@ -129,7 +128,7 @@ PARTITIONS = {
 
 @pytest.mark.parametrize("kind", PARTITIONS)
 def test_partitions_of_every_type(both, kind):
-    name, values = f"by_{kind}", PARTITIONS[kind]
+    name, values = f"partitions_by_{kind}", PARTITIONS[kind]
     write_deltalake(both.folder / name, pa.table({"id": pa.array(range(5), pa.int64()), "p": values}), partition_by=["p"])
     # An empty text is null in the log (PROTOCOL.md, "Partition Value Serialization").
     stored = pa.array([None if value == "" else value for value in values.to_pylist()], values.type)
@@ -195,17 +194,6 @@ def some_rows(chance, first, partitions):
     return rows
 
 
-def write(folder, rows, **options):
-    """Writes a version. deltalake seldom forgets the feature of `ntz` and refuses its own commit; it has written none then."""
-    for _ in range(4):
-        try:
-            return write_deltalake(folder, rows, **options)
-        except CommitFailedError as error:
-            if "TimestampWithoutTimezone" not in str(error):
-                raise
-    return write_deltalake(folder, rows, **options)
-
-
 def written_versions(folder, chance, partitions, name):
     """Makes a table of several versions; the rows that each must have."""
     versions, rows = [], ROWS.empty_table()
@@ -217,14 +205,14 @@ def written_versions(folder, chance, partitions, name):
                 more = some_rows(chance, first, partitions)
                 first += more.num_rows
                 rows = pa.concat_tables([rows, more]) if step == "append" else pa.concat_tables([more])
-                write(folder, more, mode=step, partition_by=partitions or None, writer_properties=writer, configuration=STATISTICS.get(name) if not versions else None)
+                write_deltalake(folder, more, mode=step, partition_by=partitions or None, writer_properties=writer, configuration=STATISTICS.get(name) if not versions else None)
             case "replace":  # what a condition is true for
                 more = some_rows(chance, first, partitions)
                 more = more.filter(pc.equal(more["b"], True))
                 first += 150
                 kept = rows.filter(pc.invert(pc.fill_null(rows["b"], False)))
                 rows = pa.concat_tables([kept, more])
-                write(folder, more, mode="overwrite", predicate="b = true", writer_properties=writer)
+                write_deltalake(folder, more, mode="overwrite", predicate="b = true", writer_properties=writer)
             case "delete":
                 DeltaTable(folder).delete("k < 60 OR late = 3", writer_properties=writer)
                 gone = pc.or_kleene(pc.less(rows["k"], 60), pc.equal(rows["late"], 3))
