@@ -16,6 +16,11 @@ use crate::io::FileKind;
 /// Largest commit that is read.
 const COMMIT_LIMIT: u64 = 1 << 30;
 
+/// Commits that are searched for what an error is about.
+const COMMITS_SEARCHED: u64 = 100;
+/// Commits that an error names.
+const COMMITS_NAMED: usize = 10;
+
 /// A file that a commit adds or removes, or that holds changed rows.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -150,6 +155,29 @@ impl Log {
             commit.millis = own;
         }
         Ok(Some(commit))
+    }
+
+    /// An error about a data file, with the newest commits that name it, where some do.
+    pub(super) async fn placed(&self, error: Error, newest: u64) -> Error {
+        let file = error.context().iter().find(|(key, _)| *key == "file").map(|(_, file)| file);
+        let Some(text) = file.and_then(|file| serde_json::to_string(file).ok()) else {
+            return error;
+        };
+        let mut found = Vec::new();
+        for number in (newest.saturating_sub(COMMITS_SEARCHED)..=newest).rev() {
+            let commit = self.commit(number);
+            let read = self.io.read(&commit, FileKind::Metadata, COMMIT_LIMIT).await;
+            if read.is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(&text)) {
+                found.push(commit);
+            }
+            if found.len() == COMMITS_NAMED {
+                break;
+            }
+        }
+        match found.is_empty() {
+            true => error,
+            false => error.with("commits", found.join(", ")),
+        }
     }
 
     /// Numbers of the commits whose files are there, up to one, in order.

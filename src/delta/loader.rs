@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use tokio::runtime::Handle;
 
+use super::checksum;
 use super::kernel::{LogVersion, Pool};
 use super::live_files::LiveFiles;
 use super::table::DeltaTable;
@@ -254,14 +255,19 @@ impl Log {
                 Some(files) => files,
                 None => {
                     let of = Arc::clone(version);
-                    self.run(move |io, runtime, _| LiveFiles::of(&of.log.files(io, runtime)?, &of.files))
-                        .await?
+                    let replayed = self.run(move |io, runtime, root| LiveFiles::of(&of.log.files(io, runtime, root)?, &of.files));
+                    let files = replayed.await?;
+                    checksum::check(&files, &self.io, &format!("{}/_delta_log/{number:020}.crc", self.root)).await?;
+                    files
                 }
             };
             let weight = files.memory_size();
             Ok((files, weight))
         });
-        let files = files.await.context("log", || format!("{}/_delta_log", self.root))?;
+        let files = match files.await {
+            Err(e) => return Err(self.placed(e.with("log", format!("{}/_delta_log", self.root)), number).await),
+            Ok(files) => files,
+        };
         let mut remembered = self.shared.newest.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(newest) = remembered.get_mut(&self.key()).filter(|newest| newest.number == number) {
             newest.files = Arc::downgrade(&files);

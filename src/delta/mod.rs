@@ -7,6 +7,7 @@
 //! Invariant: a query on a table that did not change reads nothing of its log.
 
 mod changes;
+mod checksum;
 mod commit;
 mod kernel;
 mod live_files;

@@ -197,7 +197,10 @@ impl Snapshot for DeltaSnapshot {
     async fn plan_scan(&self, request: &ScanRequest) -> Result<ScanPlan> {
         let planned = async {
             let files = self.log.files(&self.version).await?;
-            plan(&self.log, &self.version, &files, request)
+            match plan(&self.log, &self.version, &files, request) {
+                Err(e) => Err(self.log.placed(e, self.version.log.number()).await),
+                planned => planned,
+            }
         };
         planned.await.context("table", || &self.ident)
     }

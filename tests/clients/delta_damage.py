@@ -67,15 +67,22 @@ class Copy(damage.Copy):
         return self.flipped[0] > 0 and not any(start <= self.flipped[0] < end for start, end in ranges)
 
     def is_beyond_notice(self):
-        """Commits and JSON checkpoints have no checksum, nor has their length one: what still is lines of JSON may be read.
+        """Commits have no checksum: what still is lines of JSON may be read, where the version has no checksum file either.
 
-        Of Parquet files the pages have one, which covers neither headers nor footers. A cut one lacks its end.
+        JSON checkpoints have none, but the hint to each counts its files. Of Parquet files the pages have one, which covers
+        neither headers nor footers. A cut one lacks its end.
         """
         if self.kind == "vector":
             return False
         if self.place.suffix == ".json":
-            return _is_lines_of_json(self.place.read_bytes())
+            return self.kind == "commit" and not self._is_counted() and _is_lines_of_json(self.place.read_bytes())
         return self.flipped is not None and not self.hits_checksummed_page()
+
+    def _is_counted(self):
+        """Whether the newest version has a checksum file, which counts files and deleted rows."""
+        return max(file.stem for file in self.place.parent.glob("*.json") if file.stem.isdigit()) in {
+            file.stem for file in self.place.parent.glob("*.crc")
+        }
 
     def refusal(self, text, denied):
         names_it = f"_delta_log/{self.place.name}" in text or self.kind != "commit" and self.place.name in text
@@ -85,9 +92,9 @@ class Copy(damage.Copy):
         named = damage.named_file(text)
         if self.kind != "vector" and named and not (self.folder / named).exists():
             return "refused, naming the path that the damage made"
-        # Lines that contradict each other, or lack what must be said: none of the files is it alone.
-        if self.kind != "vector" and re.search(rf"log: {re.escape(str(self.folder))}/_delta_log\b", text):
-            return "refused, naming the log"
+        # What still is a log, but not the one that was counted.
+        if self.kind != "vector" and re.search(rf"file: {re.escape(str(self.folder))}/_delta_log/(\d{{20}}\.crc|_last_checkpoint)\b", text):
+            return "refused, naming the checksum file or the hint that says otherwise"
         return None
 
     def toml(self, catalog):

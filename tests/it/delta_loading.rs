@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use arrow::array::{Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, Schema};
+use datafusion::error::DataFusionError;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use parquet::arrow::ArrowWriter;
 use sandur::cache::Caches;
@@ -42,6 +43,10 @@ impl Reader {
     }
 
     async fn rows(&self, root: &Path, condition: &str) -> usize {
+        self.try_rows(root, condition).await.unwrap()
+    }
+
+    async fn try_rows(&self, root: &Path, condition: &str) -> Result<usize, DataFusionError> {
         let location = TableLocation {
             root: root.to_str().unwrap().to_owned(),
             ..TableLocation::default()
@@ -51,8 +56,8 @@ impl Reader {
         let session = SessionContext::new_with_config(SessionConfig::new().with_target_partitions(2));
         let provider = LakeTableProvider::new(snapshot, Arc::clone(&self.scan));
         session.register_table("t", Arc::new(provider)).unwrap();
-        let query = session.sql(&format!("SELECT id FROM t WHERE {condition}")).await.unwrap();
-        query.collect().await.unwrap().iter().map(RecordBatch::num_rows).sum()
+        let query = session.sql(&format!("SELECT id FROM t WHERE {condition}")).await?;
+        Ok(query.collect().await?.iter().map(RecordBatch::num_rows).sum())
     }
 
     /// Bytes read of the log, of footers and of deletion vectors.
@@ -189,6 +194,74 @@ async fn a_log_with_a_gap_is_refused() {
     };
     let error = reader.loader.newest(&TableIdent::new("c", "s", "t"), &location).await.unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Corrupt), "{error}");
+}
+
+/// What the version's checksum file says of the files must be so; one that says nothing is passed over.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_log_whose_files_its_checksum_counts_otherwise_is_refused() {
+    let mut table = Numbers::new();
+    table.append(0);
+    table.append(100);
+    let size: u64 = ["part-0.parquet", "part-100.parquet"]
+        .map(|name| fs::metadata(table.root().join(name)).unwrap().len())
+        .iter()
+        .sum();
+    let file = table.root().join("_delta_log/00000000000000000002.crc");
+    let whole = json!({"tableSizeBytes": size, "numFiles": 2, "numMetadata": 1, "numProtocol": 1, "numDeletedRecordsOpt": 0,
+        "numDeletionVectorsOpt": 0});
+    for text in [
+        whole.to_string(),
+        String::new(),
+        "{\"numFiles\": 3".to_owned(),
+        "{\"numFiles\": \"3\"}".to_owned(),
+    ] {
+        fs::write(&file, &text).unwrap();
+        assert_eq!(Reader::new().rows(table.root(), "true").await, 200, "{text}");
+    }
+    for (key, said, found) in [
+        ("numFiles", 3, "2 files"),
+        ("tableSizeBytes", 1, "bytes of files"),
+        ("numDeletedRecordsOpt", 1, "0 deleted rows"),
+        ("numDeletionVectorsOpt", 1, "0 deletion vectors"),
+    ] {
+        let mut other = whole.clone();
+        other[key] = json!(said);
+        fs::write(&file, other.to_string()).unwrap();
+        let error = Reader::new().try_rows(table.root(), "true").await.unwrap_err().to_string();
+        assert!(error.contains(found) && error.contains(file.to_str().unwrap()), "{error}");
+    }
+}
+
+/// A checkpoint in JSON has no checksum, and one that was cut at the end of a line still is one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_checkpoint_of_other_files_than_its_hint_says_is_refused() {
+    let Some(cases) = cases::dir_or_say() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    copy(&cases.join("delta/deltaspark_ckpt_v2_json/table"), folder.path());
+    let log = folder.path().join("_delta_log");
+    // Without the newest version's own checksum, which would tell too.
+    fs::remove_file(log.join("00000000000000000009.crc")).unwrap();
+    let checkpoint = log.join("00000000000000000008.checkpoint.c67fd862-9bcb-4937-bdb2-fcb6649aeef4.json");
+    let text = fs::read_to_string(&checkpoint).unwrap();
+    let rows = Reader::new().rows(folder.path(), "true").await;
+    assert!(rows > 0);
+    let without_a_sidecar: Vec<&str> = text.lines().enumerate().filter(|(at, _)| *at != 2).map(|(_, line)| line).collect();
+    assert!(text.lines().nth(2).unwrap().starts_with("{\"sidecar\""));
+    fs::write(&checkpoint, without_a_sidecar.join("\n")).unwrap();
+    let error = Reader::new().try_rows(folder.path(), "true").await.unwrap_err().to_string();
+    assert!(error.contains("says 7") && error.contains("_last_checkpoint"), "{error}");
+    // A hint to another checkpoint says nothing of this one, nor does one that cannot be read.
+    fs::write(&checkpoint, &text).unwrap();
+    let hint = fs::read_to_string(log.join("_last_checkpoint")).unwrap();
+    for other in [
+        hint.replacen("\"version\":8", "\"version\":4", 1),
+        hint[..hint.len() / 2].to_owned(),
+        String::new(),
+    ] {
+        assert_ne!(other, hint);
+        fs::write(log.join("_last_checkpoint"), other).unwrap();
+        assert_eq!(Reader::new().rows(folder.path(), "true").await, rows);
+    }
 }
 
 /// Every call blocks on files while it runs, and more of them wait than there are threads of any kind.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use delta_kernel::engine::arrow_data::ArrowEngineData;
 use delta_kernel::engine::arrow_expression::ArrowEvaluationHandler;
 use delta_kernel::{
@@ -13,6 +14,7 @@ use url::Url;
 use super::errors::wrapped;
 use super::json::LogJson;
 use super::parquet::LogParquet;
+use super::seen::Seen;
 use super::storage::LogStorage;
 use crate::error::{Error, Result};
 use crate::io::{FileKind, TableIo};
@@ -29,11 +31,13 @@ pub(super) struct LogFiles {
     pub(super) io: TableIo,
     /// Drives the reads; a call of the crate waits for them on a thread of its own.
     runtime: Handle,
+    pub(super) seen: Seen,
 }
 
 impl LogFiles {
     pub(super) fn new(io: TableIo, runtime: Handle) -> Self {
-        Self { io, runtime }
+        let seen = Seen::default();
+        Self { io, runtime, seen }
     }
 
     /// The location of a URL below the table's root.
@@ -41,8 +45,9 @@ impl LogFiles {
         location(url).map_err(wrapped)
     }
 
-    pub(super) fn read(&self, url: &Url) -> KernelResult<bytes::Bytes> {
+    pub(super) fn read(&self, url: &Url) -> KernelResult<Bytes> {
         let location = Self::location(url)?;
+        self.seen.opened(&location);
         let read = self.io.read(&location, FileKind::Metadata, FILE_LIMIT);
         self.wait(read).map_err(wrapped)
     }
@@ -55,14 +60,23 @@ impl LogFiles {
 }
 
 /// The batches of files, one file after the other. A file that cannot be read is one error, in its place.
-pub(super) fn in_order<I>(files: &[FileMeta], open: impl Fn(&FileMeta) -> KernelResult<I> + Send + 'static) -> FileDataReadResultIterator
+pub(super) fn in_order<I>(
+    log: &LogFiles,
+    files: &[FileMeta],
+    open: impl Fn(Bytes, &FileMeta) -> KernelResult<I> + Send + 'static,
+) -> FileDataReadResultIterator
 where
     I: Iterator<Item = KernelResult<ArrowEngineData>> + Send + 'static,
 {
-    let files = files.to_vec();
+    let (log, files) = (log.clone(), files.to_vec());
     let all = files.into_iter().flat_map(move |file| -> FileDataReadResultIterator {
-        match open(&file) {
-            Ok(batches) => Box::new(batches.map(|batch| Ok(Box::new(batch?) as Box<dyn EngineData>))),
+        let (seen, place) = (log.seen.clone(), place(&file.location));
+        match log.read(&file.location).and_then(|data| open(data, &file)) {
+            Ok(batches) => Box::new(batches.map(move |batch| {
+                let batch = batch?;
+                seen.batch(&place, batch.record_batch());
+                Ok(Box::new(batch) as Box<dyn EngineData>)
+            })),
             Err(e) => Box::new(std::iter::once(Err(e))),
         }
     });
@@ -90,6 +104,7 @@ fn location(url: &Url) -> Result<String> {
 
 /// The handlers over one table's files.
 pub(super) struct LogEngine {
+    pub(super) seen: Seen,
     storage: Arc<LogStorage>,
     json: Arc<LogJson>,
     parquet: Arc<LogParquet>,
@@ -99,6 +114,7 @@ pub(super) struct LogEngine {
 impl LogEngine {
     pub(super) fn new(files: LogFiles, hides_hint: bool) -> Self {
         Self {
+            seen: files.seen.clone(),
             storage: Arc::new(LogStorage::new(files.clone(), hides_hint)),
             json: Arc::new(LogJson(files.clone())),
             parquet: Arc::new(LogParquet(files)),

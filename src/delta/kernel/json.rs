@@ -58,9 +58,8 @@ impl JsonHandler for LogJson {
         physical_schema: SchemaRef,
         _predicate: Option<PredicateRef>,
     ) -> KernelResult<FileDataReadResultIterator> {
-        let log = self.0.clone();
-        Ok(in_order(files, move |file| {
-            batches(log.read(&file.location)?, &physical_schema, &file.location)
+        Ok(in_order(&self.0, files, move |data, file| {
+            batches(data, &physical_schema, &file.location)
         }))
     }
 

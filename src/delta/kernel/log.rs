@@ -13,6 +13,7 @@ use tokio::runtime::Handle;
 use super::actions::{FileKey, of_commits, of_replay};
 use super::engine::{LogEngine, LogFiles, folder_url};
 use super::errors::{own, own_of};
+use super::hint;
 use crate::error::{Error, Result, ResultExt};
 use crate::io::TableIo;
 
@@ -66,15 +67,15 @@ impl LogVersion {
     /// feature that is not known, naming it; `Corrupt` for a log with gaps or broken files.
     pub(in crate::delta) fn open(io: &TableIo, runtime: &Handle, root: &str, at: Option<u64>) -> Result<Self> {
         let url = folder_url(root)?;
-        let build = |hides_hint: bool| {
-            let engine = engine(io, runtime, hides_hint);
+        let mut engine = engine(io, runtime, false);
+        let build = |engine: &LogEngine| {
             let mut builder = Snapshot::builder_for(url.as_str());
             if let Some(version) = at {
                 builder = builder.at_version(version);
             }
-            builder.build(&engine)
+            builder.build(engine)
         };
-        let built = match build(false) {
+        let built = match build(&engine) {
             // The hint may name a checkpoint that is gone; the listing tells the truth.
             Err(e)
                 if matches!(
@@ -82,16 +83,18 @@ impl LogVersion {
                     KernelError::InvalidCheckpoint(_) | KernelError::FileNotFound(_)
                 ) =>
             {
-                build(true).map_err(|_| e)
+                engine = self::engine(io, runtime, true);
+                build(&engine).map_err(|_| e)
             }
             built => built,
         };
         let log = || format!("{root}/_delta_log");
         let built = built.map_err(|e| match e.without_backtrace() {
             KernelError::EmptyLog => Error::not_found("there is no Delta log, or none of its commits and checkpoints is left"),
-            _ => own_of("protocol and metadata", &e),
+            _ => engine.seen.placed_with_metadata(own_of("protocol and metadata", &e)),
         });
-        Self::of(&built.context("log", log)?).context("log", log)
+        let of = |built| Self::of(&built).map_err(|e| engine.seen.placed_with_metadata(e));
+        built.and_then(of).context("log", log)
     }
 
     /// The newest version now, reading what is newer than this one only.
@@ -100,10 +103,12 @@ impl LogVersion {
     pub(in crate::delta) fn refreshed(&self, io: &TableIo, runtime: &Handle) -> Result<Self> {
         // Commits stay contiguous, so that the files can be told by what changed.
         let builder = Snapshot::builder_from(Arc::clone(&self.snapshot)).skip_new_checkpoints();
-        let newer = builder.build(&engine(io, runtime, false)).map_err(|e| own(&e))?;
+        let engine = engine(io, runtime, false);
+        let placed = |e| engine.seen.placed_with_metadata(e);
+        let newer = builder.build(&engine).map_err(|e| placed(own_of("protocol and metadata", &e)))?;
         match Arc::ptr_eq(&newer, &self.snapshot) {
             true => Ok(self.clone()),
-            false => Self::of(&newer),
+            false => Self::of(&newer).map_err(placed),
         }
     }
 
@@ -155,8 +160,9 @@ impl LogVersion {
 
     /// Every file of this version, by a replay of the log.
     ///
-    /// Errors: `Corrupt` for files of the log that break their format, naming them.
-    pub(in crate::delta) fn files(&self, io: &TableIo, runtime: &Handle) -> Result<Vec<RecordBatch>> {
+    /// Errors: `Corrupt` for files of the log that break their format, naming them, and for a checkpoint of other files
+    /// than the hint to it says.
+    pub(in crate::delta) fn files(&self, io: &TableIo, runtime: &Handle, root: &str) -> Result<Vec<RecordBatch>> {
         let engine = engine(io, runtime, false);
         let scan = Arc::clone(&self.snapshot)
             .scan_builder()
@@ -164,7 +170,8 @@ impl LogVersion {
             .without_row_transforms()
             .build();
         let found = scan.and_then(|scan| scan.scan_metadata(&engine)?.collect::<KernelResult<Vec<_>>>());
-        let found = found.map_err(|e| own(&e))?;
+        let found = found.map_err(|e| engine.seen.placed(own(&e)))?;
+        hint::check(&engine.seen, io, runtime, root)?;
         found.into_iter().map(|metadata| of_replay(metadata.scan_files)).collect()
     }
 
@@ -177,10 +184,11 @@ impl LogVersion {
         }
         let engine = engine(io, runtime, false);
         let stream = Arc::clone(&self.snapshot).incremental_scan_builder(older).build(&engine);
-        let Some(stream) = stream.map_err(|e| own(&e))? else {
+        let placed = |e: KernelError| engine.seen.placed(own(&e));
+        let Some(stream) = stream.map_err(placed)? else {
             return Ok(None);
         };
-        let listing = stream.into_listing().map_err(|e| own(&e))?;
+        let listing = stream.into_listing().map_err(placed)?;
         let keys = listing.summary.removes.iter().chain(&listing.summary.live_adds);
         let gone = keys.map(FileKey::from).collect();
         let added = listing.add_files.into_iter().map(of_commits).collect::<Result<Vec<_>>>()?;
@@ -193,7 +201,7 @@ impl LogVersion {
     pub(in crate::delta) fn version_at(&self, millis: i64, io: &TableIo, runtime: &Handle) -> Result<u64> {
         let engine = engine(io, runtime, false);
         let found = latest_version_as_of(&self.snapshot, &engine, millis, HistoryCommitType::Recreatable);
-        found.map(|commit| commit.version).map_err(|e| own(&e))
+        found.map(|commit| commit.version).map_err(|e| own_of("times", &e))
     }
 
     /// The first version at or after a time in milliseconds since the epoch.

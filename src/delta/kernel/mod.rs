@@ -12,10 +12,12 @@
 mod actions;
 mod engine;
 mod errors;
+mod hint;
 mod json;
 mod log;
 mod parquet;
 mod pool;
+mod seen;
 mod storage;
 
 pub(super) use actions::FileKey;

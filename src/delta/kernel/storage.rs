@@ -37,6 +37,7 @@ impl LogStorage {
         }
         let Some(range) = range else { return self.files.read(&url) };
         let location = LogFiles::location(&url)?;
+        self.files.seen.opened(&location);
         let io = &self.files.io;
         let read = async {
             let size = io.size(&location, FileKind::Metadata).await?;

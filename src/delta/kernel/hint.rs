@@ -1,0 +1,51 @@
+//! What the hint to the newest checkpoint says of it (PROTOCOL.md, "Last Checkpoint File").
+//!
+//! It is a hint: where it is missing, cannot be read, or is of another version, it says nothing. What it says of the
+//! very checkpoint that was read must be so, since a checkpoint has no checksum of its own.
+
+use serde::Deserialize;
+use tokio::runtime::Handle;
+
+use super::seen::Seen;
+use super::storage::HINT;
+use crate::error::{Error, ErrorKind, Result};
+use crate::io::{FileKind, TableIo};
+
+/// Largest hint that is read; it may repeat the table's schema.
+const LIMIT: u64 = 64 << 20;
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Hint {
+    version: u64,
+    num_of_add_files: Option<u64>,
+}
+
+/// Checks the files that a checkpoint added against their number in the hint.
+///
+/// Errors: `Corrupt` where they differ, naming the hint.
+pub(super) fn check(seen: &Seen, io: &TableIo, runtime: &Handle, root: &str) -> Result<()> {
+    let Some((version, adds)) = seen.checkpoint()? else { return Ok(()) };
+    let location = format!("{root}/_delta_log/{HINT}");
+    let data = match read(io, runtime, &location) {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
+        other => other?,
+    };
+    let Ok(hint) = serde_json::from_slice::<Hint>(&data) else {
+        return Ok(());
+    };
+    match hint.num_of_add_files {
+        Some(said) if hint.version == version && said != adds => {
+            let text = format!("the checkpoint of version {version} lists {adds} files, where the last checkpoint's hint says {said}");
+            let checkpoint = format!("{root}/_delta_log/{version:020}.checkpoint");
+            Err(Error::corrupt(text).with("file", location).with("checkpoint", checkpoint))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The thread is one of [`super::Pool`], which are there to wait.
+#[allow(clippy::disallowed_methods)]
+fn read(io: &TableIo, runtime: &Handle, location: &str) -> Result<bytes::Bytes> {
+    runtime.block_on(io.read(location, FileKind::Metadata, LIMIT))
+}
