@@ -49,13 +49,14 @@ advisories() {
 
 java_and_drivers() { ensure_java && ensure_jdbc && ensure_jdbc_old; }
 
-# With native tracebacks: pytest's own read the sources anew, and where a cursor that a failure left open ends
-# meanwhile, Python 3.11 ends the whole run.
+# By two processes, each with servers of its own: one waits for its server most of the time. With native tracebacks:
+# pytest's own read the sources anew, and where a cursor that a failure left open ends meanwhile, Python 3.11 ends the
+# whole run.
 client_tests() {
   SANDUR_BIN=$CARGO_TARGET_DIR/debug/sandur \
     SANDUR_PYTHON=$VENV/bin/python SANDUR_JDBC_CLASSPATH=$SQLLINE:$JDBC_NEW \
     SANDUR_JDBC_DRIVERS=$JDBC_NEW:$JDBC_OLD \
-    "$VENV/bin/python" -m pytest tests/clients -p no:cacheprovider -q --tb=native "$@"
+    "$VENV/bin/python" -m pytest tests/clients -p no:cacheprovider -q --tb=native -n 2 --dist loadfile "$@"
 }
 
 long_races() { SANDUR_LONG=1 client_tests -k "test_the_history_of_many_writers or test_concurrent_deletes or test_random_deletes"; }

@@ -149,14 +149,27 @@ ABSENT = pytest.StashKey()
 BROKEN = pytest.StashKey()
 WRITTEN = pytest.StashKey()
 MERGED = pytest.StashKey()
+KEYS = (NOT_RUN, REFUSED, DIFFERENT, EXACT, UNREAD, ANSWERED, UNANSWERED, ABSENT, BROKEN, WRITTEN, MERGED)
 SKIPPED = []
 
 
+def is_worker(config):
+    """Whether this process runs tests for another one, which prints the report (pytest-xdist)."""
+    return hasattr(config, "workerinput")
+
+
 def pytest_configure(config):
-    for key in (NOT_RUN, REFUSED, DIFFERENT, EXACT, UNREAD, ANSWERED, UNANSWERED, ABSENT, BROKEN, WRITTEN, MERGED):
+    for key in KEYS:
         config.stash[key] = []
-    if cases.root() is None:
+    if cases.root() is None and not is_worker(config):
         config.stash[NOT_RUN].append(cases.missing_line())
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error):
+    """A worker has ended: what it recorded joins the report."""
+    for key, lines in zip(KEYS, getattr(node, "workeroutput", {}).get("recorded", ()), strict=False):
+        node.config.stash[key] += lines
 
 
 @pytest.fixture
@@ -198,6 +211,9 @@ def pytest_runtest_logreport(report):
 
 
 def pytest_sessionfinish(session, exitstatus):
+    if is_worker(session.config):
+        session.config.workeroutput["recorded"] = [session.config.stash[key] for key in KEYS]
+        return
     lines = session.config.stash[NOT_RUN]
     # A test without parameters is one whose files or drivers are missing, which has a line of its own already.
     lines += [f"skipped: {name}" for name in SKIPPED if not (lines and "NOTSET" in name)]
