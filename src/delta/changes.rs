@@ -14,7 +14,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef, TimeUnit};
 use async_trait::async_trait;
 
 use super::commit::{Commit, FileAction};
-use super::loader::Log;
+use super::log::Log;
 use super::partition_value;
 use super::paths::locate;
 use super::version::TableVersion;

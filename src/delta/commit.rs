@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::loader::Log;
+use super::log::Log;
 use super::vectors::Descriptor;
 use crate::error::{Error, ErrorKind, Result, ResultExt};
 use crate::io::FileKind;

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::commit::Commit;
 use super::live_files::LiveFile;
-use super::loader::Log;
+use super::log::Log;
 use super::table::DeltaTable;
 use super::version::TableVersion;
 use crate::error::{Error, Result, ResultExt};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::live_files::{LiveFile, LiveFiles};
-use super::loader::Log;
+use super::log::Log;
 use super::paths::locate;
 use super::version::TableVersion;
 use crate::error::{Error, Result, ResultExt};

@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, SchemaRef};
 use async_trait::async_trait;
 
 use super::changes::DeltaChanges;
-use super::loader::Log;
+use super::log::Log;
 use super::metadata_tables::metadata_table;
 use super::plan::plan;
 use super::version::TableVersion;

@@ -14,8 +14,8 @@ use delta_kernel::{
 };
 use url::Url;
 
-use super::engine::{BATCH, LogFiles, in_order, place};
 use super::errors::wrapped;
+use super::files::{BATCH, LogFiles, in_order, place};
 use crate::error::Error;
 
 #[derive(Debug)]

@@ -11,8 +11,9 @@ use delta_kernel::{KernelError, KernelResult, Snapshot, SnapshotRef};
 use tokio::runtime::Handle;
 
 use super::actions::{FileKey, of_commits, of_replay};
-use super::engine::{LogEngine, LogFiles, folder_url};
+use super::engine::LogEngine;
 use super::errors::{own, own_of};
+use super::files::{LogFiles, folder_url};
 use super::hint;
 use crate::error::{Error, Result, ResultExt};
 use crate::io::TableIo;

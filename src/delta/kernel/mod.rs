@@ -12,6 +12,7 @@
 mod actions;
 mod engine;
 mod errors;
+mod files;
 mod hint;
 mod json;
 mod log;

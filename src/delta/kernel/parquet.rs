@@ -15,8 +15,8 @@ use delta_kernel::{
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReaderBuilder};
 use url::Url;
 
-use super::engine::{BATCH, LogFiles, in_order, place};
 use super::errors::wrapped;
+use super::files::{BATCH, LogFiles, in_order, place};
 use crate::error::Error;
 
 #[derive(Debug)]

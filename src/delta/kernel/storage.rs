@@ -7,8 +7,8 @@ use bytes::Bytes;
 use delta_kernel::{FileMeta, FileSlice, KernelError, KernelResult, KernelResultIteratorStatic, StorageHandler};
 use url::Url;
 
-use super::engine::LogFiles;
 use super::errors::wrapped;
+use super::files::LogFiles;
 use crate::error::{Error, ErrorKind};
 use crate::io::FileKind;
 
