@@ -7,10 +7,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use tokio::runtime::Handle;
-
 use super::checksum;
-use super::kernel::{LogVersion, Pool};
+use super::kernel::{LogAccess, LogVersion, Pool};
 use super::live_files::LiveFiles;
 use super::version::TableVersion;
 use crate::cache::{CacheKey, CacheKind, Caches};
@@ -100,14 +98,15 @@ impl Log {
         is_number.then(|| name.parse().ok())?
     }
 
-    /// Runs a blocking call about the log.
+    /// Runs a blocking call about the log. It ends soon where this is dropped.
     pub(super) async fn run<T, F>(&self, work: F) -> Result<T>
     where
         T: Send + 'static,
-        F: FnOnce(&TableIo, &Handle, &str) -> Result<T> + Send + 'static,
+        F: FnOnce(&LogAccess) -> Result<T> + Send + 'static,
     {
-        let (io, root, runtime) = (self.io.clone(), self.root.clone(), Handle::current());
-        self.shared.pool.run(move || work(&io, &runtime, &root)).await
+        let access = LogAccess::new(self.io.clone(), self.root.clone());
+        let _waiting = access.waiting();
+        self.shared.pool.run(move || work(&access)).await
     }
 
     fn key(&self) -> String {
@@ -149,10 +148,10 @@ impl Log {
         let (opened, since) = match &older {
             Some((version, known)) => {
                 let log = version.log.clone();
-                (self.run(move |io, runtime, _| log.refreshed(io, runtime)).await?, known.since)
+                (self.run(move |access| log.refreshed(access)).await?, known.since)
             }
             None => {
-                let opened = self.run(|io, runtime, root| LogVersion::open(io, runtime, root, None)).await?;
+                let opened = self.run(|access| LogVersion::open(access, None)).await?;
                 let number = opened.number();
                 (opened, number)
             }
@@ -193,9 +192,7 @@ impl Log {
         let stamp = self.stamp(number).await?;
         let key = self.version_key(number, stamp);
         let cached = self.shared.caches.metadata.get_or_load(key, async {
-            let opened = self
-                .run(move |io, runtime, root| LogVersion::open(io, runtime, root, Some(number)))
-                .await?;
+            let opened = self.run(move |access| LogVersion::open(access, Some(number))).await?;
             let version = TableVersion::new(opened)?;
             let weight = version.memory_size();
             Ok((version, weight))
@@ -231,7 +228,7 @@ impl Log {
                 Some(files) => files,
                 None => {
                     let of = Arc::clone(version);
-                    let replayed = self.run(move |io, runtime, root| LiveFiles::of(&of.log.files(io, runtime, root)?, &of.files));
+                    let replayed = self.run(move |access| LiveFiles::of(&of.log.files(access)?, &of.files));
                     let files = replayed.await?;
                     checksum::check(&files, &self.io, &format!("{}/_delta_log/{number:020}.crc", self.root)).await?;
                     files
@@ -263,8 +260,8 @@ impl Log {
             return Ok(None);
         };
         let version = Arc::clone(version);
-        self.run(move |io, runtime, _| {
-            let changes = version.log.changes_since(of.log.number(), io, runtime)?;
+        self.run(move |access| {
+            let changes = version.log.changes_since(of.log.number(), access)?;
             changes.map(|changes| files.after(&changes, &version.files)).transpose()
         })
         .await
@@ -291,7 +288,7 @@ impl Log {
     pub(super) async fn number_at(&self, newest: &Arc<TableVersion>, micros: i64) -> Result<u64> {
         let log = newest.log.clone();
         let millis = micros.div_euclid(1_000);
-        self.run(move |io, runtime, _| log.version_at(millis, io, runtime)).await
+        self.run(move |access| log.version_at(millis, access)).await
     }
 
     /// The first version at or after a time in microseconds since the epoch.
@@ -301,6 +298,6 @@ impl Log {
         let log = newest.log.clone();
         // A time between two milliseconds is after the first of them.
         let millis = micros.div_euclid(1_000) + i64::from(micros.rem_euclid(1_000) > 0);
-        self.run(move |io, runtime, _| log.version_after(millis, io, runtime)).await
+        self.run(move |access| log.version_after(millis, access)).await
     }
 }

@@ -32,6 +32,7 @@ pub(super) fn own_of(what: &str, error: &KernelError) -> Error {
         | KernelError::EmptyLog
         | KernelError::MissingVersion(_)
         | KernelError::StartVersionNotFound { .. }
+        | KernelError::InvalidTableLocation(_)
         | KernelError::LogHistory(_) => ErrorKind::NotFound,
         KernelError::InternalError(_) | KernelError::JoinFailure(_) => ErrorKind::Internal,
         _ => ErrorKind::Corrupt,

@@ -1,5 +1,8 @@
 //! The files of a log, as the handlers read them: whole, one after the other.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use bytes::Bytes;
 use delta_kernel::engine::arrow_data::ArrowEngineData;
 use delta_kernel::{EngineData, FileDataReadResultIterator, FileMeta, KernelResult};
@@ -17,19 +20,80 @@ const FILE_LIMIT: u64 = 2 << 30;
 /// Rows of a batch of a log's file.
 pub(super) const BATCH: usize = 8192;
 
-/// The files of one table's log.
+/// Where a log lies, and whether anybody still waits for what is read of it.
 #[derive(Debug, Clone)]
-pub(super) struct LogFiles {
-    pub(super) io: TableIo,
+pub(in crate::delta) struct LogAccess {
+    io: TableIo,
     /// Drives the reads; a call of the crate waits for them on a thread of its own.
     runtime: Handle,
+    /// The table's folder, without slash at its end.
+    root: String,
+    given_up: Arc<AtomicBool>,
+}
+
+impl LogAccess {
+    /// For reads that the current runtime drives.
+    pub(in crate::delta) fn new(io: TableIo, root: String) -> Self {
+        Self {
+            io,
+            runtime: Handle::current(),
+            root,
+            given_up: Arc::default(),
+        }
+    }
+
+    pub(super) fn root(&self) -> &str {
+        &self.root
+    }
+
+    /// While this lives, somebody waits; then reads and replays end at their next step.
+    pub(in crate::delta) fn waiting(&self) -> Waiting {
+        Waiting(Arc::clone(&self.given_up))
+    }
+
+    fn check(&self) -> Result<()> {
+        match self.given_up.load(Ordering::Relaxed) {
+            true => Err(Error::cancelled("nobody waits for the Delta log any more")),
+            false => Ok(()),
+        }
+    }
+
+    /// The whole of a file.
+    pub(super) fn read(&self, location: &str, limit: u64) -> Result<Bytes> {
+        self.wait(self.io.read(location, FileKind::Metadata, limit))
+    }
+
+    /// Waits for a read. The thread is one of [`super::Pool`], which are there to wait.
+    #[allow(clippy::disallowed_methods)]
+    fn wait<T>(&self, read: impl Future<Output = Result<T>>) -> Result<T> {
+        self.check()?;
+        self.runtime.block_on(read)
+    }
+}
+
+/// Somebody waits for a log.
+#[derive(Debug)]
+pub(in crate::delta) struct Waiting(Arc<AtomicBool>);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The files of one table's log, for one call.
+#[derive(Debug, Clone)]
+pub(super) struct LogFiles {
+    access: LogAccess,
     pub(super) seen: Seen,
 }
 
 impl LogFiles {
-    pub(super) fn new(io: TableIo, runtime: Handle) -> Self {
-        let seen = Seen::default();
-        Self { io, runtime, seen }
+    pub(super) fn new(access: &LogAccess) -> Self {
+        Self {
+            access: access.clone(),
+            seen: Seen::default(),
+        }
     }
 
     /// The location of a URL below the table's root.
@@ -40,14 +104,15 @@ impl LogFiles {
     pub(super) fn read(&self, url: &Url) -> KernelResult<Bytes> {
         let location = Self::location(url)?;
         self.seen.opened(&location);
-        let read = self.io.read(&location, FileKind::Metadata, FILE_LIMIT);
-        self.wait(read).map_err(wrapped)
+        self.access.read(&location, FILE_LIMIT).map_err(wrapped)
     }
 
-    /// Waits for a read. The thread is one of [`super::Pool`], which are there to wait.
-    #[allow(clippy::disallowed_methods)]
-    pub(super) fn wait<T>(&self, read: impl Future<Output = Result<T>>) -> Result<T> {
-        self.runtime.block_on(read)
+    /// Waits for what is asked of the table's files.
+    pub(super) fn wait<'a, T, F>(&'a self, ask: impl FnOnce(&'a TableIo) -> F) -> Result<T>
+    where
+        F: Future<Output = Result<T>>,
+    {
+        self.access.wait(ask(&self.access.io))
     }
 }
 
@@ -62,11 +127,12 @@ where
 {
     let (log, files) = (log.clone(), files.to_vec());
     let all = files.into_iter().flat_map(move |file| -> FileDataReadResultIterator {
-        let (seen, place) = (log.seen.clone(), place(&file.location));
+        let (log, place) = (log.clone(), place(&file.location));
         match log.read(&file.location).and_then(|data| open(data, &file)) {
             Ok(batches) => Box::new(batches.map(move |batch| {
+                log.access.check().map_err(wrapped)?;
                 let batch = batch?;
-                seen.batch(&place, batch.record_batch());
+                log.seen.batch(&place, batch.record_batch());
                 Ok(Box::new(batch) as Box<dyn EngineData>)
             })),
             Err(e) => Box::new(std::iter::once(Err(e))),
@@ -92,4 +158,29 @@ fn location(url: &Url) -> Result<String> {
     }
     let path = url.to_file_path().map_err(|()| refused())?;
     path.into_os_string().into_string().map_err(|_| refused())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{LogVersion, Pool};
+    use super::*;
+    use crate::error::ErrorKind;
+    use crate::io::{PathMap, Storage};
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn a_log_that_nobody_waits_for_is_not_read_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().to_str().unwrap().to_owned();
+        let io = TableIo::new(Arc::new(Storage::default()), PathMap::default(), [root.clone()]).unwrap();
+        let access = LogAccess::new(io, root);
+        let pool = Pool::new().unwrap();
+        let open = |access: &LogAccess| {
+            let access = access.clone();
+            pool.run(move || LogVersion::open(&access, None))
+        };
+        let waiting = access.waiting();
+        assert_eq!(open(&access).await.unwrap_err().kind(), ErrorKind::NotFound);
+        drop(waiting);
+        assert_eq!(open(&access).await.unwrap_err().kind(), ErrorKind::Cancelled);
+    }
 }

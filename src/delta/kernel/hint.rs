@@ -4,12 +4,11 @@
 //! very checkpoint that was read must be so, since a checkpoint has no checksum of its own.
 
 use serde::Deserialize;
-use tokio::runtime::Handle;
 
+use super::files::LogAccess;
 use super::seen::Seen;
 use super::storage::HINT;
 use crate::error::{Error, ErrorKind, Result};
-use crate::io::{FileKind, TableIo};
 
 /// Largest hint that is read; it may repeat the table's schema.
 const LIMIT: u64 = 64 << 20;
@@ -24,10 +23,11 @@ struct Hint {
 /// Checks the files that a checkpoint added against their number in the hint.
 ///
 /// Errors: `Corrupt` where they differ, naming the hint.
-pub(super) fn check(seen: &Seen, io: &TableIo, runtime: &Handle, root: &str) -> Result<()> {
+pub(super) fn check(seen: &Seen, access: &LogAccess) -> Result<()> {
     let Some((version, adds)) = seen.checkpoint()? else { return Ok(()) };
-    let location = format!("{root}/_delta_log/{HINT}");
-    let data = match read(io, runtime, &location) {
+    let log = format!("{}/_delta_log", access.root());
+    let location = format!("{log}/{HINT}");
+    let data = match access.read(&location, LIMIT) {
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
         other => other?,
     };
@@ -37,15 +37,9 @@ pub(super) fn check(seen: &Seen, io: &TableIo, runtime: &Handle, root: &str) -> 
     match hint.num_of_add_files {
         Some(said) if hint.version == version && said != adds => {
             let text = format!("the checkpoint of version {version} lists {adds} files, where the last checkpoint's hint says {said}");
-            let checkpoint = format!("{root}/_delta_log/{version:020}.checkpoint");
+            let checkpoint = format!("{log}/{version:020}.checkpoint");
             Err(Error::corrupt(text).with("file", location).with("checkpoint", checkpoint))
         }
         _ => Ok(()),
     }
-}
-
-/// The thread is one of [`super::Pool`], which are there to wait.
-#[allow(clippy::disallowed_methods)]
-fn read(io: &TableIo, runtime: &Handle, location: &str) -> Result<bytes::Bytes> {
-    runtime.block_on(io.read(location, FileKind::Metadata, LIMIT))
 }

@@ -8,15 +8,13 @@ use delta_kernel::history_manager::{HistoryCommitType, first_version_after, late
 use delta_kernel::scan::StatsOptions;
 use delta_kernel::table_features::{Operation, TableFeature};
 use delta_kernel::{KernelError, KernelResult, Snapshot, SnapshotRef};
-use tokio::runtime::Handle;
 
 use super::actions::{FileKey, of_commits, of_replay};
 use super::engine::LogEngine;
 use super::errors::{own, own_of};
-use super::files::{LogFiles, folder_url};
+use super::files::{LogAccess, LogFiles, folder_url};
 use super::hint;
 use crate::error::{Error, Result, ResultExt};
-use crate::io::TableIo;
 
 /// Versions of the protocol that a table asks of those who read and write it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,9 +64,9 @@ impl LogVersion {
     ///
     /// Errors: `NotFound` without a log or for a version that cannot be made again; `Unsupported` for a reader version or
     /// feature that is not known, naming it; `Corrupt` for a log with gaps or broken files.
-    pub(in crate::delta) fn open(io: &TableIo, runtime: &Handle, root: &str, at: Option<u64>) -> Result<Self> {
-        let url = folder_url(root)?;
-        let mut engine = engine(io, runtime, false);
+    pub(in crate::delta) fn open(access: &LogAccess, at: Option<u64>) -> Result<Self> {
+        let url = folder_url(access.root())?;
+        let mut engine = engine(access, false);
         let build = |engine: &LogEngine| {
             let mut builder = Snapshot::builder_for(url.as_str());
             if let Some(version) = at {
@@ -84,12 +82,12 @@ impl LogVersion {
                     KernelError::InvalidCheckpoint(_) | KernelError::FileNotFound(_)
                 ) =>
             {
-                engine = self::engine(io, runtime, true);
+                engine = self::engine(access, true);
                 build(&engine).map_err(|_| e)
             }
             built => built,
         };
-        let log = || format!("{root}/_delta_log");
+        let log = || format!("{}/_delta_log", access.root());
         let built = built.map_err(|e| match e.without_backtrace() {
             KernelError::EmptyLog => Error::not_found("there is no Delta log, or none of its commits and checkpoints is left"),
             _ => engine.seen.placed_with_metadata(own_of("protocol and metadata", &e)),
@@ -101,10 +99,10 @@ impl LogVersion {
     /// The newest version now, reading what is newer than this one only.
     ///
     /// Errors: those of [`Self::open`].
-    pub(in crate::delta) fn refreshed(&self, io: &TableIo, runtime: &Handle) -> Result<Self> {
+    pub(in crate::delta) fn refreshed(&self, access: &LogAccess) -> Result<Self> {
         // Commits stay contiguous, so that the files can be told by what changed.
         let builder = Snapshot::builder_from(Arc::clone(&self.snapshot)).skip_new_checkpoints();
-        let engine = engine(io, runtime, false);
+        let engine = engine(access, false);
         let placed = |e| engine.seen.placed_with_metadata(e);
         let newer = builder.build(&engine).map_err(|e| placed(own_of("protocol and metadata", &e)))?;
         match Arc::ptr_eq(&newer, &self.snapshot) {
@@ -163,8 +161,8 @@ impl LogVersion {
     ///
     /// Errors: `Corrupt` for files of the log that break their format, naming them, and for a checkpoint of other files
     /// than the hint to it says.
-    pub(in crate::delta) fn files(&self, io: &TableIo, runtime: &Handle, root: &str) -> Result<Vec<RecordBatch>> {
-        let engine = engine(io, runtime, false);
+    pub(in crate::delta) fn files(&self, access: &LogAccess) -> Result<Vec<RecordBatch>> {
+        let engine = engine(access, false);
         let scan = Arc::clone(&self.snapshot)
             .scan_builder()
             .with_stats(StatsOptions::json_only())
@@ -172,18 +170,18 @@ impl LogVersion {
             .build();
         let found = scan.and_then(|scan| scan.scan_metadata(&engine)?.collect::<KernelResult<Vec<_>>>());
         let found = found.map_err(|e| engine.seen.placed(own(&e)))?;
-        hint::check(&engine.seen, io, runtime, root)?;
+        hint::check(&engine.seen, access)?;
         found.into_iter().map(|metadata| of_replay(metadata.scan_files)).collect()
     }
 
     /// What changed since an older version; `None` where the commits between are not at hand.
     ///
     /// Errors: those of [`Self::files`].
-    pub(in crate::delta) fn changes_since(&self, older: u64, io: &TableIo, runtime: &Handle) -> Result<Option<FileChanges>> {
+    pub(in crate::delta) fn changes_since(&self, older: u64, access: &LogAccess) -> Result<Option<FileChanges>> {
         if older >= self.number() {
             return Ok(None);
         }
-        let engine = engine(io, runtime, false);
+        let engine = engine(access, false);
         let stream = Arc::clone(&self.snapshot).incremental_scan_builder(older).build(&engine);
         let placed = |e: KernelError| engine.seen.placed(own(&e));
         let Some(stream) = stream.map_err(placed)? else {
@@ -199,8 +197,8 @@ impl LogVersion {
     /// The version that was current at a time in milliseconds since the epoch, by in-commit timestamps or file times.
     ///
     /// Errors: `NotFound` before the oldest version that can be made again.
-    pub(in crate::delta) fn version_at(&self, millis: i64, io: &TableIo, runtime: &Handle) -> Result<u64> {
-        let engine = engine(io, runtime, false);
+    pub(in crate::delta) fn version_at(&self, millis: i64, access: &LogAccess) -> Result<u64> {
+        let engine = engine(access, false);
         let found = latest_version_as_of(&self.snapshot, &engine, millis, HistoryCommitType::Recreatable);
         found.map(|commit| commit.version).map_err(|e| own_of("times", &e))
     }
@@ -208,13 +206,13 @@ impl LogVersion {
     /// The first version at or after a time in milliseconds since the epoch.
     ///
     /// Errors: `NotFound` after the newest one.
-    pub(in crate::delta) fn version_after(&self, millis: i64, io: &TableIo, runtime: &Handle) -> Result<u64> {
-        let engine = engine(io, runtime, false);
+    pub(in crate::delta) fn version_after(&self, millis: i64, access: &LogAccess) -> Result<u64> {
+        let engine = engine(access, false);
         let found = first_version_after(&self.snapshot, &engine, millis, HistoryCommitType::Published);
         found.map(|commit| commit.version).map_err(|e| own_of("times", &e))
     }
 }
 
-fn engine(io: &TableIo, runtime: &Handle, hides_hint: bool) -> LogEngine {
-    LogEngine::new(LogFiles::new(io.clone(), runtime.clone()), hides_hint)
+fn engine(access: &LogAccess, hides_hint: bool) -> LogEngine {
+    LogEngine::new(LogFiles::new(access), hides_hint)
 }

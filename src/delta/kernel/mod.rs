@@ -22,5 +22,6 @@ mod seen;
 mod storage;
 
 pub(super) use actions::FileKey;
+pub(super) use files::LogAccess;
 pub(super) use log::{FileChanges, LogVersion};
 pub(super) use pool::Pool;

@@ -38,16 +38,15 @@ impl LogStorage {
         let Some(range) = range else { return self.files.read(&url) };
         let location = LogFiles::location(&url)?;
         self.files.seen.opened(&location);
-        let io = &self.files.io;
-        let read = async {
+        let read = self.files.wait(|io| async {
             let size = io.size(&location, FileKind::Metadata).await?;
             if range.start > range.end || range.end > size {
                 return Err(Error::corrupt(format!("bytes {}..{} of a file of {size}", range.start, range.end)).with("file", &location));
             }
             let mut parts = io.read_ranges(&location, FileKind::Metadata, std::slice::from_ref(&range)).await?;
             parts.pop().ok_or_else(|| Error::internal("a range read gave nothing"))
-        };
-        self.files.wait(read).map_err(wrapped)
+        });
+        read.map_err(wrapped)
     }
 }
 
@@ -61,7 +60,7 @@ impl StorageHandler for LogStorage {
         let after = path.path_segments().and_then(|mut s| s.next_back()).unwrap_or_default().to_owned();
         let location = LogFiles::location(&folder)?;
         let location = location.trim_end_matches('/');
-        let listed = self.files.wait(self.files.io.list_stats(location, &after));
+        let listed = self.files.wait(|io| io.list_stats(location, &after));
         let listed = match listed {
             Err(e) if e.kind() == ErrorKind::NotFound => Vec::new(),
             other => other.map_err(wrapped)?,
@@ -87,10 +86,7 @@ impl StorageHandler for LogStorage {
             return Err(KernelError::FileNotFound(path.to_string()));
         }
         let location = LogFiles::location(path)?;
-        let found = self
-            .files
-            .wait(self.files.io.stat(&location, FileKind::Metadata))
-            .map_err(wrapped)?;
+        let found = self.files.wait(|io| io.stat(&location, FileKind::Metadata)).map_err(wrapped)?;
         Ok(FileMeta::new(path.clone(), found.modified_ms, found.size))
     }
 
