@@ -7,9 +7,12 @@ failures.
 
 import collections
 import concurrent.futures
+import contextlib
 import os
 import pathlib
+import random
 import re
+import tempfile
 
 import pyarrow as pa
 import pyarrow.flight as flight
@@ -25,6 +28,27 @@ SECONDS = 60  # of one call
 TRIES = 5
 PEAK_BYTES = 2 << 30
 FAULT = re.compile(r"panic|unexpectedly|returned internal error", re.IGNORECASE)
+
+
+@contextlib.contextmanager
+def damaged(kinds, tables_of, make_copies, title):
+    """Kind to its damaged copies, from a seed of title and kind alone; kinds without tables are left out."""
+    with tempfile.TemporaryDirectory(prefix="sandur-broken-") as folder:
+        yield {
+            kind: make_copies(kind, tables_of(kind), COPIES, pathlib.Path(folder) / kind, random.Random(f"{title} {kind}"))
+            for kind in kinds
+            if tables_of(kind)
+        }
+
+
+def serve(start_server, copies, whole):
+    """One server over all copies as `broken`, and over undamaged tables as `whole`, of which `whole` has the lines."""
+    lines = ["[catalog.broken]", 'type = "tables"']
+    for made in copies.values():
+        for copy in made:
+            lines += copy.toml("broken")
+    lines += ["[catalog.whole]", 'type = "tables"', *whole]
+    return start_server(config="\n".join(lines) + "\n")
 
 
 def connect(server):

@@ -1,21 +1,18 @@
 """Damaged files of Delta tables read through one running server: refused by name, or exactly the original rows.
 
 A thousand truncated and bit-flipped copies of each kind of file, from fixed seeds. Deletion vectors have checksums,
-so their damage never gives other rows; commits have none and Parquet checkpoints only those of their pages, so that
-what still is valid may (`delta_damage.Copy.is_beyond_notice`): it is counted and printed. A caught panic and a query
+so their damage never gives other rows; commits have none but what a version's checksum file counts, and Parquet
+checkpoints only those of their pages and the hint's count, so that what still is valid may
+(`delta_damage.Copy.is_beyond_notice`): it is counted and printed. A caught panic and a query
 without an end are failures; the server must be alive at the end, within its memory.
 """
-
-import pathlib
-import random
-import tempfile
 
 import pytest
 
 import cases
 import delta_cases
 import delta_damage
-from broken_files import COPIES, Rows, check, check_alive, connect, read_patiently
+from broken_files import Rows, check, check_alive, connect, damaged, read_patiently, serve
 from conftest import NOT_RUN
 from row_checks import check_rows
 
@@ -26,27 +23,16 @@ def tables_of(kind):
 
 @pytest.fixture(scope="module")
 def copies():
-    """Kind to its damaged copies, from a seed of the kind alone."""
-    out = {}
-    with tempfile.TemporaryDirectory(prefix="sandur-broken-delta-") as folder:
-        for kind in delta_damage.KINDS:
-            if tables_of(kind):
-                source = random.Random(f"broken delta {kind}")
-                out[kind] = delta_damage.make_copies(kind, tables_of(kind), COPIES, pathlib.Path(folder) / kind, source)
-        yield out
+    with damaged(delta_damage.KINDS, tables_of, delta_damage.make_copies, "broken delta") as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
 def broken_server(copies, start_server):
-    """One server over all copies, and over the undamaged tables under their own names."""
-    lines = ["[catalog.broken]", 'type = "tables"']
-    for made in copies.values():
-        for copy in made:
-            lines += copy.toml("broken")
-    lines += ["[catalog.whole]", 'type = "tables"']
+    lines = []
     for name, table in {table.name: table for kind in copies for table in tables_of(kind)}.items():
         lines += cases.table_toml("whole", f"default.{name}", table.location, table.path_map, "delta")
-    return start_server(config="\n".join(lines) + "\n")
+    return serve(start_server, copies, lines)
 
 
 def whole(client, table):

@@ -5,15 +5,11 @@ may come only from bytes that have no checksum and that still are what the forma
 they are counted and printed. A caught panic is a failure, and the server must be alive at the end.
 """
 
-import pathlib
-import random
-import tempfile
-
 import pytest
 
 import cases
 import damage
-from broken_files import COPIES, Rows, check, check_alive, connect, read_patiently
+from broken_files import Rows, check, check_alive, connect, damaged, read_patiently, serve
 from conftest import NOT_RUN
 
 # Of these every copy with other rows is named at the end of the run: they decide about whole files.
@@ -26,28 +22,16 @@ def tables_of(kind):
 
 @pytest.fixture(scope="module")
 def copies():
-    """Kind to its damaged copies, from a seed of the kind alone."""
-    out = {}
-    with tempfile.TemporaryDirectory(prefix="sandur-broken-") as folder:
-        for kind in damage.KINDS:
-            if tables_of(kind):
-                source = random.Random(f"broken {kind}")
-                out[kind] = damage.make_copies(kind, tables_of(kind), COPIES, pathlib.Path(folder) / kind, source)
-        yield out
+    with damaged(damage.KINDS, tables_of, damage.make_copies, "broken") as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
 def broken_server(copies, start_server):
-    """One server over all copies, and over the undamaged tables under their own names."""
-    lines = ["[catalog.broken]", 'type = "tables"']
-    for made in copies.values():
-        for copy in made:
-            lines += copy.toml("broken")
-    whole = {case.name: case for kind in copies for case in tables_of(kind)}
-    lines += ["[catalog.whole]", 'type = "tables"']
-    for name, case in whole.items():
+    lines = []
+    for name, case in {case.name: case for kind in copies for case in tables_of(kind)}.items():
         lines += cases.table_toml("whole", f"default.{name}", case.metadata_file, case.path_map)
-    return start_server(config="\n".join(lines) + "\n")
+    return serve(start_server, copies, lines)
 
 
 @pytest.mark.parametrize("kind", damage.KINDS)
