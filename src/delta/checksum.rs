@@ -1,7 +1,8 @@
 //! What the checksum file of a version says of its files (PROTOCOL.md, "Version Checksum File").
 //!
 //! Writers may leave it out, and one that cannot be read says nothing. Commits have no checksum of their own, so what
-//! it says must be so: a log whose files it does not count right has lost some, or has some too many.
+//! it says must be so: a log whose files it does not count right has lost some, or has some too many
+//! (docs/adr/0018-counts-beside-a-delta-log.md).
 
 use serde::Deserialize;
 

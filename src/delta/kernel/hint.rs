@@ -1,7 +1,8 @@
 //! What the hint to the newest checkpoint says of it (PROTOCOL.md, "Last Checkpoint File").
 //!
 //! It is a hint: where it is missing, cannot be read, or is of another version, it says nothing. What it says of the
-//! very checkpoint that was read must be so, since a checkpoint has no checksum of its own.
+//! very checkpoint that was read must be so, since a checkpoint has no checksum of its own
+//! (docs/adr/0018-counts-beside-a-delta-log.md).
 
 use serde::Deserialize;
 
