@@ -38,7 +38,7 @@ const COMMIT_TIMESTAMP: &str = "_commit_timestamp";
 pub(super) struct DeltaChanges {
     ident: TableIdent,
     log: Log,
-    since: u64,
+    since: Arc<TableVersion>,
     /// The last version of the range; its columns are those of the rows.
     until: Arc<TableVersion>,
     commit: String,
@@ -48,7 +48,7 @@ pub(super) struct DeltaChanges {
 
 impl DeltaChanges {
     /// Errors: `InvalidInput` for a table that has columns of the names that are added.
-    pub(super) fn new(ident: TableIdent, log: Log, since: u64, until: Arc<TableVersion>) -> Result<Self> {
+    pub(super) fn new(ident: TableIdent, log: Log, since: Arc<TableVersion>, until: Arc<TableVersion>) -> Result<Self> {
         let utc = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
         let added = [
             (CHANGE_TYPE, DataType::Utf8, "string"),
@@ -84,16 +84,19 @@ impl DeltaChanges {
     }
 
     async fn tasks(&self) -> Result<Vec<Arc<FileScanTask>>> {
-        let last = self.until.log.number();
-        if last - self.since >= MOST_VERSIONS {
+        let (first, last) = (self.since.log.number(), self.until.log.number());
+        if last - first >= MOST_VERSIONS {
             return Err(Error::invalid(format!("the range has more than {MOST_VERSIONS} versions")));
         }
-        let first = self.log.version(self.since).await?;
-        let mut is_enabled = is_set(first.properties().get(ENABLED));
-        let mut partition_columns = first.log.partition_columns.clone();
+        let files: HashMap<u64, i64> = self.log.commits(last).await?.into_iter().collect();
+        let mut is_enabled = is_set(self.since.properties().get(ENABLED));
+        let mut partition_columns = self.since.log.partition_columns.clone();
         let mut tasks = Vec::new();
-        for number in self.since..=last {
-            let commit = self.log.read_commit(number).await?;
+        for number in first..=last {
+            let commit = match files.get(&number) {
+                Some(millis) => self.log.read_commit((number, *millis)).await?,
+                None => None,
+            };
             let gone = || {
                 Error::not_found(format!(
                     "the changes of version {number} can no longer be told: its commit was cleaned away"

@@ -67,7 +67,7 @@ pub(super) struct MetadataAction {
 #[derive(Debug, Default)]
 pub(super) struct Commit {
     pub(super) number: u64,
-    /// Milliseconds since the epoch: the commit's own time where it has one, else its file's.
+    /// Milliseconds since the epoch: the commit's own time where it has one, else its file's as [`Log::commits`] gives it.
     pub(super) millis: i64,
     pub(super) info: Map<String, Value>,
     pub(super) metadata: Option<MetadataAction>,
@@ -99,11 +99,11 @@ struct InfoLine {
 }
 
 impl Log {
-    /// A commit; `None` where its file is gone.
+    /// A commit, whose file is of that time; `None` where its file is gone.
     ///
     /// Errors: `Corrupt` for a line that is no action, naming the file.
-    pub(super) async fn read_commit(&self, number: u64) -> Result<Option<Commit>> {
-        self.parse_commit(number, |text, commit| {
+    pub(super) async fn read_commit(&self, (number, millis): (u64, i64)) -> Result<Option<Commit>> {
+        self.parse_commit(number, millis, |text, commit| {
             for line in text.lines().filter(|line| !line.trim().is_empty()) {
                 let line: Line = serde_json::from_str(line).map_err(broken)?;
                 commit.added.extend(line.add);
@@ -122,8 +122,8 @@ impl Log {
     /// What a commit says of itself, without its other actions; `None` where its file is gone.
     ///
     /// Errors: as [`Self::read_commit`].
-    pub(super) async fn read_commit_info(&self, number: u64) -> Result<Option<Commit>> {
-        self.parse_commit(number, |text, commit| {
+    pub(super) async fn read_commit_info(&self, (number, millis): (u64, i64)) -> Result<Option<Commit>> {
+        self.parse_commit(number, millis, |text, commit| {
             for line in text.lines().filter(|line| line.contains("\"commitInfo\"")) {
                 let line: InfoLine = serde_json::from_str(line).map_err(broken)?;
                 if let Some(info) = line.commit_info {
@@ -136,17 +136,15 @@ impl Log {
         .await
     }
 
-    async fn parse_commit(&self, number: u64, parse: impl FnOnce(&str, &mut Commit) -> Result<()>) -> Result<Option<Commit>> {
+    async fn parse_commit(&self, number: u64, millis: i64, parse: impl FnOnce(&str, &mut Commit) -> Result<()>) -> Result<Option<Commit>> {
         let file = self.commit(number);
-        let stat = match self.io.stat(&file, FileKind::Metadata).await {
-            Ok(stat) => stat,
+        let bytes = match self.io.read(&file, FileKind::Metadata, COMMIT_LIMIT).await {
             Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(e) => return Err(e),
+            read => read?,
         };
-        let bytes = self.io.read(&file, FileKind::Metadata, COMMIT_LIMIT).await?;
         let mut commit = Commit {
             number,
-            millis: stat.modified_ms,
+            millis,
             ..Commit::default()
         };
         let text = std::str::from_utf8(&bytes).map_err(|e| Error::corrupt("a commit is no text").with_source(e));
@@ -180,16 +178,23 @@ impl Log {
         }
     }
 
-    /// Numbers of the commits whose files are there, up to one, in order.
-    pub(super) async fn commit_numbers(&self, newest: u64) -> Result<Vec<u64>> {
-        let names = self.io.list_files(&format!("{}/_delta_log", self.root)).await?;
-        let numbers = names.iter().filter_map(|name| {
-            let digits = name
-                .strip_suffix(".json")
-                .filter(|d| d.len() == 20 && d.bytes().all(|b| b.is_ascii_digit()))?;
-            digits.parse::<u64>().ok().filter(|number| *number <= newest)
-        });
-        Ok(numbers.collect())
+    /// The commits whose files are there, up to one, in order: number and time of the file in milliseconds since the epoch.
+    /// A time is at least a millisecond after the one before it, as it is for those who ask for a version by its time.
+    pub(super) async fn commits(&self, newest: u64) -> Result<Vec<(u64, i64)>> {
+        let listed = self.io.list_stats(&format!("{}/_delta_log", self.root), "").await?;
+        let mut commits = Vec::new();
+        let mut after = i64::MIN;
+        for file in listed {
+            let digits = file.name.strip_suffix(".json");
+            let digits = digits.filter(|d| d.len() == 20 && d.bytes().all(|b| b.is_ascii_digit()));
+            let number = digits.and_then(|digits| digits.parse::<u64>().ok());
+            if let Some(number) = number.filter(|number| *number <= newest) {
+                let millis = file.modified_ms.max(after.saturating_add(1));
+                commits.push((number, millis));
+                after = millis;
+            }
+        }
+        Ok(commits)
     }
 }
 

@@ -148,13 +148,13 @@ impl Log {
         let (opened, since) = match &older {
             Some((version, known)) => {
                 let log = version.log.clone();
-                (self.run(move |access| log.refreshed(access)).await?, known.since)
+                match self.run(move |access| log.refreshed(access)).await {
+                    Ok(refreshed) => (refreshed, known.since),
+                    // Commits between were cleaned away.
+                    Err(_) => self.opened().await?,
+                }
             }
-            None => {
-                let opened = self.run(|access| LogVersion::open(access, None)).await?;
-                let number = opened.number();
-                (opened, number)
-            }
+            None => self.opened().await?,
         };
         let number = opened.number();
         // Between reading and looking the table may have been made anew; then the next look tells.
@@ -183,6 +183,13 @@ impl Log {
             }
         }
         Ok(version)
+    }
+
+    /// The newest version, and its number, read from the log's newest checkpoint on.
+    async fn opened(&self) -> Result<(LogVersion, u64)> {
+        let opened = self.run(|access| LogVersion::open(access, None)).await?;
+        let number = opened.number();
+        Ok((opened, number))
     }
 
     /// A version by its number.
@@ -261,7 +268,11 @@ impl Log {
         };
         let version = Arc::clone(version);
         self.run(move |access| {
-            let changes = version.log.changes_since(of.log.number(), access)?;
+            let changes = match version.log.changes_since(of.log.number(), access) {
+                // A commit between was cleaned away.
+                Err(e) if e.kind() == ErrorKind::NotFound => None,
+                changes => changes?,
+            };
             changes.map(|changes| files.after(&changes, &version.files)).transpose()
         })
         .await

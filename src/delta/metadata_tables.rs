@@ -244,8 +244,8 @@ fn lists(values: &[String]) -> ArrayRef {
 /// The commits whose files are there, newest first.
 async fn history(log: &Log, version: &TableVersion) -> Result<Vec<ArrayRef>> {
     let mut commits = Vec::new();
-    for number in log.commit_numbers(version.log.number()).await?.into_iter().rev() {
-        commits.extend(log.read_commit_info(number).await?);
+    for commit in log.commits(version.log.number()).await?.into_iter().rev() {
+        commits.extend(log.read_commit_info(commit).await?);
     }
     // A value that is no text is shown as the JSON that it is.
     let shown = |value: &Value| match value {
@@ -346,7 +346,11 @@ async fn detail(log: &Log, version: &Arc<TableVersion>) -> Result<Vec<ArrayRef>>
     let of = &version.log;
     let count = i64::try_from(files.files.len()).unwrap_or(i64::MAX);
     let bytes = files.files.iter().map(|f| f.size).fold(0_i64, i64::saturating_add);
-    let modified = log.read_commit_info(of.number()).await?.map(|commit| commit.millis);
+    let newest = log.commits(of.number()).await?.pop().filter(|(number, _)| *number == of.number());
+    let modified = match newest {
+        Some(commit) => log.read_commit_info(commit).await?.map(|commit| commit.millis),
+        None => None,
+    };
     let properties = of
         .properties
         .iter()

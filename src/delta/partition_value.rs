@@ -2,6 +2,7 @@
 //!
 //! An empty text is null for every type, as is a value that is not there.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, StringArray};
@@ -40,12 +41,47 @@ pub(super) fn typed(texts: Vec<Option<&str>>, column: &Column) -> Result<ArrayRe
             Ok(Arc::new(micros.with_timezone_opt(zone.clone())))
         }
         to => {
-            let cast = lenient(&texts, to)?;
+            let cast = match to.is_decimal() {
+                true => {
+                    let plain = texts.as_string::<i32>().iter().map(|text| text.map(plain_number));
+                    lenient(&(Arc::new(plain.collect::<StringArray>()) as ArrayRef), to)?
+                }
+                false => lenient(&texts, to)?,
+            };
             check(&texts, &cast)?;
             Ok(cast)
         }
     }
 }
+
+/// A decimal number without an exponent, as which Java writes small ones: `1.5E-7` is `0.00000015`. Other texts stay.
+fn plain_number(text: &str) -> Cow<'_, str> {
+    let plain = || {
+        let (mantissa, exponent) = text.split_once(['e', 'E'])?;
+        let exponent: i32 = exponent.parse().ok().filter(|e| (-MOST_DIGITS..=MOST_DIGITS).contains(e))?;
+        let (sign, digits) = match mantissa.strip_prefix('-') {
+            Some(digits) => ("-", digits),
+            None => ("", mantissa.strip_prefix('+').unwrap_or(mantissa)),
+        };
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+        let all = [whole, fraction].concat();
+        if all.is_empty() || !all.bytes().all(|b| b.is_ascii_digit()) {
+            return None;
+        }
+        let zeros = "0".repeat(usize::try_from(MOST_DIGITS).ok()?);
+        // The point lies behind so many of the digits; zeros stand on both sides of them.
+        let point = zeros.len().checked_add_signed(isize::try_from(exponent).ok()?)? + whole.len();
+        let padded = [zeros.as_str(), &all, &zeros].concat();
+        let (before, after) = padded.split_at_checked(point)?;
+        let before = before.trim_start_matches('0');
+        let before = if before.is_empty() { "0" } else { before };
+        Some(format!("{sign}{before}.{}", after.trim_end_matches('0')))
+    };
+    plain().map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+/// Digits of the longest decimal, and more than any exponent of one.
+const MOST_DIGITS: i32 = 80;
 
 /// Microseconds since the epoch of texts like `2024-01-01 00:00:00[.ffffff]`, which are taken as UTC, or with a
 /// zone; null for what is no timestamp.
@@ -102,6 +138,17 @@ mod tests {
         assert_eq!(one("-128", DataType::Int8).unwrap().as_primitive::<Int8Type>().value(0), -128);
         let decimal = one("-12.30", DataType::Decimal128(5, 2)).unwrap();
         assert_eq!(decimal.as_primitive::<Decimal128Type>().value(0), -1230);
+        // As Java writes decimals whose first digit is far behind the point.
+        for (text, unscaled) in [
+            ("0E-10", 0),
+            ("1E-8", 100),
+            ("-1.5E-7", -1_500),
+            ("15E+2", 15_000_000_000_000),
+            ("12.5e0", 125_000_000_000),
+        ] {
+            let decimal = one(text, DataType::Decimal128(20, 10)).unwrap();
+            assert_eq!(decimal.as_primitive::<Decimal128Type>().value(0), unscaled, "{text}");
+        }
         let utc = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
         for text in [
             "1970-01-01 00:00:01.5",
@@ -121,6 +168,11 @@ mod tests {
             ("x", DataType::Int64),
             ("2024-02-30", DataType::Date32),
             ("maybe", DataType::Boolean),
+            ("1E", DataType::Decimal128(9, 2)),
+            ("E1", DataType::Decimal128(9, 2)),
+            ("1E99", DataType::Decimal128(9, 2)),
+            ("1E2000000000", DataType::Decimal128(9, 2)),
+            ("1-2E1", DataType::Decimal128(9, 2)),
         ] {
             let error = one(text, data_type).unwrap_err().to_string();
             assert!(error.contains(text), "{error}");

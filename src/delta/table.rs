@@ -49,7 +49,15 @@ impl DeltaTable {
                 let none = |_| Error::not_found(format!("version {number} does not exist: versions count from 0"));
                 u64::try_from(*number).map_err(none)?
             }
-            AsOf::Timestamp(micros) => self.log.number_at(&self.version, *micros).await?,
+            AsOf::Timestamp(micros) => match self.log.number_at(&self.version, *micros).await {
+                Err(e) if e.kind() == ErrorKind::NotFound => {
+                    let oldest = self.oldest().await;
+                    return Err(Error::not_found(format!(
+                        "no version is as old as the time that was asked for: the oldest one that is left is {oldest}"
+                    )));
+                }
+                number => number?,
+            },
             AsOf::Changes(_) => return Err(Error::internal("changes are no version")),
             AsOf::Ref(name) => {
                 return Err(Error::unsupported(format!(
@@ -64,27 +72,37 @@ impl DeltaTable {
         if number == newest {
             return Ok(Arc::clone(&self.version));
         }
-        match self.log.version(number).await {
-            Err(e) if e.kind() == ErrorKind::NotFound => {
-                // Without any commit the log is one checkpoint, which is the newest version.
-                let oldest = self.log.oldest().await.unwrap_or(newest);
-                Err(Error::not_found(format!(
-                    "version {number} can no longer be read: its log was cleaned away; the oldest one that is left is {oldest}"
-                )))
-            }
-            other => other,
+        let found = self.log.version(number).await;
+        let Err(error) = found else { return found };
+        let oldest = self.oldest().await;
+        // Commits below the oldest checkpoint may be left over.
+        match error.kind() == ErrorKind::NotFound || number < oldest {
+            true => Err(Error::not_found(format!(
+                "version {number} can no longer be read: its log was cleaned away; the oldest one that is left is {oldest}"
+            ))),
+            false => Err(error),
         }
     }
-}
 
-impl DeltaTable {
+    /// The oldest version that is left. Without any commit the log is one checkpoint, which is the newest version.
+    async fn oldest(&self) -> u64 {
+        self.log.oldest().await.unwrap_or(self.version.log.number())
+    }
+
     /// The changes of a range; times stand for the first version not before the one and the last not after the other.
     async fn changes(&self, range: &ChangeRange) -> Result<DeltaChanges> {
         let negative = |number: i64| Error::not_found(format!("version {number} does not exist: versions count from 0"));
         let newest = self.version.log.number();
         let since = match range.since {
             Moment::Version(number) => u64::try_from(number).map_err(|_| negative(number))?,
-            Moment::Timestamp(micros) => self.log.number_after(&self.version, micros).await?,
+            Moment::Timestamp(micros) => match self.log.number_after(&self.version, micros).await {
+                Err(e) if e.kind() == ErrorKind::NotFound => {
+                    return Err(Error::not_found(format!(
+                        "no version is as young as the time that the range begins with: the newest is {newest}"
+                    )));
+                }
+                number => number?,
+            },
         };
         let until = match range.until {
             None => Arc::clone(&self.version),
@@ -100,6 +118,7 @@ impl DeltaTable {
                 "the range begins at version {since} and ends before, at {last}"
             )));
         }
+        let since = self.version_of(&AsOf::Version(i64::try_from(since).unwrap_or(i64::MAX))).await?;
         DeltaChanges::new(self.ident.clone(), self.log.clone(), since, until)
     }
 }

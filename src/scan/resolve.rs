@@ -4,7 +4,8 @@
 //! default, null; a required field without any of these is an error. Files without field ids
 //! are read by the table's name mapping, or, where it has none, top-level columns by position
 //! (field id `n` is column `n`), as the reference implementation does. Delta tables tell columns by
-//! their physical names unless they are mapped by id.
+//! their physical names unless they are mapped by id, in which case does not count: tables that were converted to Delta
+//! may have files that spell a column otherwise.
 
 use std::sync::Arc;
 
@@ -32,6 +33,8 @@ pub(super) struct ReadPlan {
 enum Matching {
     Ids,
     Names,
+    /// As [`Self::Names`]; a name that the file does not have is looked for without regard to case.
+    NamesInAnyCase,
     Positions,
 }
 
@@ -48,7 +51,7 @@ struct Resolver<'a> {
 /// Errors: `Corrupt` for a required column that is nowhere or a type that cannot hold the column's values.
 pub(super) fn resolve(columns: &[Arc<Column>], file: &Fields, constants: &[(i32, ArrayRef)], matching: ColumnMatching) -> Result<ReadPlan> {
     let matching = match matching {
-        ColumnMatching::Names => Matching::Names,
+        ColumnMatching::Names => Matching::NamesInAnyCase,
         _ if file.iter().any(|f| has_id(f)) => Matching::Ids,
         ColumnMatching::IdsOrNames => Matching::Names,
         ColumnMatching::IdsOrPositions => Matching::Positions,
@@ -97,13 +100,11 @@ impl Resolver<'_> {
         if let (Some(value), true) = (constant, self.matching != Matching::Ids || column.id >= FIRST_RESERVED_ID) {
             return constant_of(column, value);
         }
-        let mut leaf = first_leaf;
-        for (index, candidate) in siblings.iter().enumerate() {
-            if self.matches(column, candidate, index, top_level)? {
-                let adapt = self.adapt(column, candidate, leaf)?;
-                return Ok(Read::Column { index, adapt });
-            }
-            leaf += leaf_count(candidate.data_type());
+        let found = self.find(column, siblings, top_level)?;
+        if let Some((index, candidate)) = found.and_then(|index| Some((index, siblings.get(index)?))) {
+            let before: usize = siblings.iter().take(index).map(|f| leaf_count(f.data_type())).sum();
+            let adapt = self.adapt(column, candidate, first_leaf + before)?;
+            return Ok(Read::Column { index, adapt });
         }
         if let Some(value) = constant.or(column.initial_default.as_ref()) {
             return constant_of(column, value);
@@ -117,6 +118,30 @@ impl Resolver<'_> {
         Ok(Read::Null(column.field.data_type().clone()))
     }
 
+    /// The index of `column` among `siblings`; `None` where the file does not have it.
+    fn find(&self, column: &Column, siblings: &Fields, top_level: bool) -> Result<Option<usize>> {
+        for (index, candidate) in siblings.iter().enumerate() {
+            if self.matches(column, candidate, index, top_level)? {
+                return Ok(Some(index));
+            }
+        }
+        if self.matching != Matching::NamesInAnyCase {
+            return Ok(None);
+        }
+        let same = |name: &String, other: &str| name.to_lowercase() == other.to_lowercase();
+        let mut found = siblings
+            .iter()
+            .enumerate()
+            .filter(|(_, f)| column.names.iter().any(|name| same(name, f.name())));
+        match (found.next(), found.next()) {
+            (Some(_), Some(_)) => Err(Error::corrupt(format!(
+                "the file has several columns that differ from `{}` in case alone",
+                column.field.name()
+            ))),
+            (first, _) => Ok(first.map(|(index, _)| index)),
+        }
+    }
+
     fn matches(&self, column: &Column, candidate: &Field, index: usize, top_level: bool) -> Result<bool> {
         match self.matching {
             // Columns of a scan that have a name in files have no id there.
@@ -124,7 +149,7 @@ impl Resolver<'_> {
                 Ok(column.names.iter().any(|n| n == candidate.name()))
             }
             Matching::Ids => Ok(field_id(candidate) == Some(column.id)),
-            Matching::Names => Ok(column.names.iter().any(|n| n == candidate.name())),
+            Matching::Names | Matching::NamesInAnyCase => Ok(column.names.iter().any(|n| n == candidate.name())),
             Matching::Positions if top_level => Ok(usize::try_from(column.id).is_ok_and(|id| id == index + 1)),
             Matching::Positions => Err(Error::unsupported(format!(
                 "the file has no field ids and the table no name mapping: nested field `{}` cannot be found; set the table property schema.name-mapping.default",

@@ -41,7 +41,7 @@ pub enum ColumnMatching {
     /// By field id; in files without ids by one of the column's names (Iceberg with a name mapping, Delta with columns
     /// mapped by id).
     IdsOrNames,
-    /// By name, whatever ids a file has (Delta otherwise).
+    /// By name, whatever ids a file has and whatever its case, where that names one (Delta otherwise).
     Names,
 }
 

@@ -4,7 +4,9 @@ Each docstring begins with the number of the report. Tables are written by hand,
 seen from the test. Every question is asked with pruning and without.
 """
 
+import datetime
 import json
+import os
 import shutil
 
 import pyarrow as pa
@@ -313,7 +315,57 @@ def test_a_broken_commit_is_an_error(both, damage, crc):
     both.refusal(f"SELECT count(*) FROM {{t}}.{name}")
 
 
+@pytest.mark.parametrize("known_by", ["rows", "columns"])
+def test_a_log_that_is_cleaned_while_the_server_knows_the_table(both, known_by):
+    """A checkpoint takes the place of the commits that the newest version was read from; then the columns change."""
+    name = f"cleaned_{known_by}"
+    table = both.create(name, [column("id", "long")], properties={"delta.enableChangeDataFeed": "true"})
+    adds = [table.append(ids(number)) for number in range(4)]
+    asked = f"SELECT id FROM {{t}}.{name}"
+    if known_by == "rows":
+        assert both.column(asked) == [0, 1, 2, 3]
+    else:
+        both.rows(f"DESCRIBE DETAIL {{t}}.{name}")
+    table.checkpoint(adds)
+    table.forget_commits(before=table.version)
+    assert both.column(asked) == [0, 1, 2, 3]
+    assert both.value(f"SELECT count(*) FROM {{t}}.{name} FOR VERSION AS OF {table.version}") == 4
+    table.columns.append(column("more", "long"))
+    table.commit(table.metadata(), table.add(ids(4)))
+    assert both.column(asked) == [0, 1, 2, 3, 4]
+    assert both.rows(f"SELECT version FROM {{t}}.\"{name}$history\"") == [(4,), (5,)]
+    oldest = f"the oldest one that is left is {table.version - 1}"
+    assert oldest in both.refusal(f"SELECT * FROM {{t}}.{name} FOR VERSION AS OF 2")
+    assert oldest in both.refusal(f"SELECT * FROM table_changes('{{t}}.{name}', 2)")
+    assert oldest in both.refusal(f"SELECT * FROM {{t}}.{name} FOR TIMESTAMP AS OF '1990-01-01 00:00:00Z'")
+
+
+def test_a_commit_that_was_left_below_the_first_checkpoint_is_no_version(both):
+    table = both.create("left_over", [column("id", "long")])
+    adds = [table.append(ids(number)) for number in range(3)]
+    table.checkpoint(adds)
+    for version in (0, 1):
+        table.commit_file(version).unlink()
+    assert both.column("SELECT id FROM {t}.left_over") == [0, 1, 2]
+    assert "the oldest one that is left is 3" in both.refusal("SELECT * FROM {t}.left_over FOR VERSION AS OF 2")
+
+
 # TT
+
+
+def test_changes_have_the_times_that_versions_are_asked_for_by(both):
+    """Files that are older than the commit before theirs count as a millisecond younger than it."""
+    table = both.create("times", [column("id", "long")], properties={"delta.enableChangeDataFeed": "true"})
+    for number, seconds in enumerate((10, 5, 20)):
+        table.append(ids(number))
+        os.utime(table.commit_file(), (seconds, seconds))
+    os.utime(table.commit_file(0), (1, 1))
+    moment = lambda seconds, millis=0: datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc) + datetime.timedelta(milliseconds=millis)  # noqa: E731
+    times = [(0, moment(10)), (1, moment(10, 1)), (2, moment(20))]
+    assert both.rows("SELECT id, _commit_timestamp FROM table_changes('{t}.times', 1)") == times
+    assert both.rows("SELECT version - 1, timestamp FROM {t}.\"times$history\" WHERE version > 0") == times
+    assert both.column("SELECT id FROM {t}.times FOR TIMESTAMP AS OF '1970-01-01 00:00:10.001Z'") == [0, 1]
+    assert both.column("SELECT id FROM {t}.times FOR TIMESTAMP AS OF '1970-01-01 00:00:10.000Z'") == [0]
 
 
 def test_an_older_version_has_its_own_columns(both):

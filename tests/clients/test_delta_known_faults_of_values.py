@@ -340,3 +340,29 @@ def test_int96_timestamps_of_every_century(both):
     assert both.rows("SELECT id, ts FROM {t}.int96") == [(n, m and m.replace(tzinfo=UTC)) for n, m in enumerate(moments)]
     assert both.column("SELECT id FROM {t}.int96 WHERE ts = CAST('3332-12-14 11:33:10.965Z' AS TIMESTAMPTZ)") == [0]
     assert both.column("SELECT id FROM {t}.int96 WHERE ts < CAST('1970-01-01 00:00:00Z' AS TIMESTAMPTZ)") == [2, 3]
+
+
+@pytest.mark.parametrize("text, value", [("0E-10", "0"), ("1E-8", "0.00000001"), ("-1.5E-7", "-0.00000015")])
+def test_decimal_partition_values_with_an_exponent(both, text, value):
+    """As Java writes decimals whose first digit is far behind the point."""
+    name = f"exponent_{len(text)}"
+    both.create(name, [column("id", "long"), column("p", "decimal(20,10)")], "p").append(longs(id=[1]), partition={"p": text})
+    assert both.rows(f"SELECT id, p FROM {{t}}.{name}") == [(1, decimal.Decimal(value))]
+    assert both.column(f"SELECT id FROM {{t}}.{name} WHERE p = {decimal.Decimal(value):f}") == [1]
+    assert both.column(f"SELECT id FROM {{t}}.{name} WHERE p <> {decimal.Decimal(value):f}") == []
+
+
+def test_a_file_may_spell_a_column_in_other_case(both):
+    """Files of a table that was converted to Delta; statistics are by the table's spelling. The exact name goes first."""
+    struct = {"type": "struct", "fields": [column("Inner", "long")]}
+    table = both.create("spelled", [column("Value", "long"), column("S", struct)])
+    inner = lambda name, value: pa.array([{name: value}], pa.struct([(name, pa.int64())]))  # noqa: E731
+    stats = {"numRecords": 1, "minValues": {"Value": 7}, "maxValues": {"Value": 7}, "nullCount": {"Value": 0}}
+    table.append(pa.table({"value": pa.array([7], pa.int64()), "s": inner("inner", 8)}), stats=stats)
+    table.append(pa.table({"VALUE": pa.array([1], pa.int64()), "Value": pa.array([9], pa.int64()), "S": inner("INNER", 10)}))
+    assert both.rows("SELECT \"Value\", \"S\"['Inner'] FROM {t}.spelled") == [(7, 8), (9, 10)]
+    assert both.value('SELECT count(*) FROM {t}.spelled WHERE "Value" = 7') == 1
+    assert both.column('SELECT "Value" FROM {t}.spelled WHERE "Value" IS NOT NULL') == [7, 9]
+    assert both.column("SELECT \"Value\" FROM {t}.spelled WHERE \"S\"['Inner'] > 8") == [9]
+    table.append(pa.table({"VALUE": pa.array([1], pa.int64()), "value": pa.array([2], pa.int64())}), stats=None)
+    assert "case" in both.refusal('SELECT "Value" FROM {t}.spelled')

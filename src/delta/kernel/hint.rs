@@ -9,7 +9,7 @@ use serde::Deserialize;
 use super::files::LogAccess;
 use super::seen::Seen;
 use super::storage::HINT;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 
 /// Largest hint that is read; it may repeat the table's schema.
 const LIMIT: u64 = 64 << 20;
@@ -28,10 +28,7 @@ pub(super) fn check(seen: &Seen, access: &LogAccess) -> Result<()> {
     let Some((version, adds)) = seen.checkpoint()? else { return Ok(()) };
     let log = format!("{}/_delta_log", access.root());
     let location = format!("{log}/{HINT}");
-    let data = match access.read(&location, LIMIT) {
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
-        other => other?,
-    };
+    let Ok(data) = access.read(&location, LIMIT) else { return Ok(()) };
     let Ok(hint) = serde_json::from_slice::<Hint>(&data) else {
         return Ok(());
     };

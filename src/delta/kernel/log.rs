@@ -14,7 +14,7 @@ use super::engine::LogEngine;
 use super::errors::{own, own_of};
 use super::files::{LogAccess, LogFiles, folder_url};
 use super::hint;
-use crate::error::{Error, Result, ResultExt};
+use crate::error::{Error, ErrorKind, Result, ResultExt};
 
 /// Versions of the protocol that a table asks of those who read and write it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -162,6 +162,22 @@ impl LogVersion {
     /// Errors: `Corrupt` for files of the log that break their format, naming them, and for a checkpoint of other files
     /// than the hint to it says.
     pub(in crate::delta) fn files(&self, access: &LogAccess) -> Result<Vec<RecordBatch>> {
+        self.though_cleaned(access, |version| version.replayed(access))
+    }
+
+    /// What is asked of this version; where the files that it was opened with were cleaned away since, of the version as
+    /// it is opened now, by a checkpoint that has taken their place.
+    fn though_cleaned<T>(&self, access: &LogAccess, ask: impl Fn(&Self) -> Result<T>) -> Result<T> {
+        match ask(self) {
+            Err(e) if e.kind() == ErrorKind::NotFound => match Self::open(access, Some(self.number())) {
+                Ok(again) if again.id == self.id && again.schema == self.schema => ask(&again),
+                _ => Err(e),
+            },
+            told => told,
+        }
+    }
+
+    fn replayed(&self, access: &LogAccess) -> Result<Vec<RecordBatch>> {
         let engine = engine(access, false);
         let scan = Arc::clone(&self.snapshot)
             .scan_builder()
@@ -199,8 +215,10 @@ impl LogVersion {
     /// Errors: `NotFound` before the oldest version that can be made again.
     pub(in crate::delta) fn version_at(&self, millis: i64, access: &LogAccess) -> Result<u64> {
         let engine = engine(access, false);
-        let found = latest_version_as_of(&self.snapshot, &engine, millis, HistoryCommitType::Recreatable);
-        found.map(|commit| commit.version).map_err(|e| own_of("times", &e))
+        self.though_cleaned(access, |version| {
+            let found = latest_version_as_of(&version.snapshot, &engine, millis, HistoryCommitType::Recreatable);
+            found.map(|commit| commit.version).map_err(|e| own_of("times", &e))
+        })
     }
 
     /// The first version at or after a time in milliseconds since the epoch.
@@ -208,8 +226,10 @@ impl LogVersion {
     /// Errors: `NotFound` after the newest one.
     pub(in crate::delta) fn version_after(&self, millis: i64, access: &LogAccess) -> Result<u64> {
         let engine = engine(access, false);
-        let found = first_version_after(&self.snapshot, &engine, millis, HistoryCommitType::Published);
-        found.map(|commit| commit.version).map_err(|e| own_of("times", &e))
+        self.though_cleaned(access, |version| {
+            let found = first_version_after(&version.snapshot, &engine, millis, HistoryCommitType::Published);
+            found.map(|commit| commit.version).map_err(|e| own_of("times", &e))
+        })
     }
 }
 
