@@ -11,6 +11,7 @@ use arrow::datatypes::Int64Type;
 
 use super::kernel::{FileChanges, FileKey};
 use super::partition_value;
+use super::paths::spelled_out;
 use super::stats::{Statistics, StatisticsSchema};
 use super::vectors::Descriptor;
 use crate::error::{Error, Result, ResultExt};
@@ -169,13 +170,16 @@ impl LiveFiles {
         Ok(all)
     }
 
-    /// A file that stands twice, with other deletion vectors, would give rows twice: a writer forgot to name the
-    /// vector that it replaced.
+    /// A file that stands twice, with other deletion vectors or spelled otherwise, would give rows twice: a writer forgot
+    /// to name the vector that it replaced.
     fn check(&self) -> Result<()> {
         let mut seen = HashSet::with_capacity(self.files.len());
-        match self.files.iter().find(|file| !seen.insert(&*file.path)) {
+        match self.files.iter().find(|file| !seen.insert(spelled_out(&file.path))) {
             None => Ok(()),
-            Some(twice) => Err(Error::corrupt("the log lists a file twice, with different deletion vectors").with("file", &twice.path)),
+            Some(twice) => Err(
+                Error::corrupt("the log lists a file twice, with different deletion vectors or in different spellings")
+                    .with("file", &twice.path),
+            ),
         }
     }
 

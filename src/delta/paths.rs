@@ -3,6 +3,8 @@
 //! Paths of data files are URIs: relative to the table's folder or absolute, percent-encoded once (PROTOCOL.md, "Add
 //! File and Remove File"). Where a file really lies is for [`TableIo`] to allow.
 
+use std::borrow::Cow;
+
 use crate::error::{Error, Result};
 use crate::io::TableIo;
 
@@ -15,6 +17,14 @@ pub(super) fn locate(io: &TableIo, root: &str, recorded: &str) -> Result<String>
     match is_absolute {
         true => io.resolve(&decoded),
         false => io.resolve(&format!("{root}/{decoded}")),
+    }
+}
+
+/// The path without escapes, by which two spellings of one are the same; as it is where it is no URI.
+pub(super) fn spelled_out(recorded: &str) -> Cow<'_, str> {
+    match recorded.contains('%') {
+        true => decode(recorded).map_or(Cow::Borrowed(recorded), Cow::Owned),
+        false => Cow::Borrowed(recorded),
     }
 }
 

@@ -158,12 +158,18 @@ fn nanoseconds(expr: &Expr) -> Option<(i64, Option<Arc<str>>)> {
     }
 }
 
-/// Microseconds on one side, a literal in nanoseconds on the other, both with or both without zone?
+/// Microseconds on one side, a literal in nanoseconds on the other? Where one of them alone has a zone, the other is
+/// taken as UTC.
 fn is_finer(expr: &Expr, literal: &Expr, schema: &DFSchema) -> bool {
-    let Ok(DataType::Timestamp(TimeUnit::Microsecond, zone)) = expr.get_type(schema) else {
-        return false;
-    };
-    nanoseconds(literal).is_some_and(|(_, other)| zone.is_some() == other.is_some())
+    microseconds(expr, schema).is_some() && nanoseconds(literal).is_some()
+}
+
+/// The zone of a value in microseconds; `None` for what is no such value.
+fn microseconds(expr: &Expr, schema: &DFSchema) -> Option<Option<Arc<str>>> {
+    match expr.get_type(schema) {
+        Ok(DataType::Timestamp(TimeUnit::Microsecond, zone)) => Some(zone),
+        _ => None,
+    }
 }
 
 /// The comparison with a literal in microseconds that has the same answer.
@@ -175,7 +181,8 @@ fn nearest(left: &Expr, op: Operator, right: &Expr, schema: &DFSchema) -> Option
     if !is_finer(left, right, schema) || left.is_volatile() {
         return None;
     }
-    let (value, zone) = nanoseconds(right)?;
+    let (value, _) = nanoseconds(right)?;
+    let zone = microseconds(left, schema)?;
     let micros = Expr::Literal(ScalarValue::TimestampMicrosecond(Some(value.div_euclid(1000)), zone), None);
     let left = left.clone();
     if value.rem_euclid(1000) == 0 {

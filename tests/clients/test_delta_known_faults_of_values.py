@@ -327,6 +327,16 @@ def test_names_and_folders_that_a_url_would_spell_otherwise(both, start_server, 
     other.close()
 
 
+def test_a_file_that_is_listed_in_two_spellings_is_refused(both):
+    table = both.create("two_spellings", [column("x", "long")])
+    rows = longs(x=[1])
+    path = table.write(rows, path="a b.parquet")
+    table.commit(table.add_file(path, rows, recorded="a%20b.parquet"))
+    assert both.column("SELECT x FROM {t}.two_spellings") == [1]
+    table.commit(table.add_file(path, rows, recorded="a b.parquet"))
+    assert "twice" in both.refusal("SELECT x FROM {t}.two_spellings")
+
+
 # TYPE
 
 

@@ -223,4 +223,21 @@ async fn nanoseconds_are_not_cut_when_microseconds_are_compared_with_them() {
             "{sql}"
         );
     }
+    // A zone on one side alone is UTC on the other.
+    let zoned = "SELECT count(*) FROM t WHERE arrow_cast(at, 'Timestamp(us, \"UTC\")')";
+    for (count, zone) in [(count, "Z"), (zoned, ""), (zoned, "Z"), (zoned, "+00:00")] {
+        for (op, rows) in [
+            ("=", "0"),
+            ("<>", "2"),
+            ("<", "2"),
+            ("<=", "2"),
+            (">", "0"),
+            (">=", "0"),
+            ("IN", "0"),
+        ] {
+            let literal = format!("(TIMESTAMP '1970-01-01T00:00:00.001001500{zone}')");
+            let sql = format!("{count} {op} {literal}");
+            assert_eq!(bound(&engine, &sql, Vec::new()).await.unwrap(), [rows], "{sql}");
+        }
+    }
 }
